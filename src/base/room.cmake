@@ -1,0 +1,1 @@
+assay_room_libraries(base xxhash)
