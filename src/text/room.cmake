@@ -1,0 +1,5 @@
+find_package(nlohmann_json REQUIRED)
+find_package(ICU REQUIRED COMPONENTS uc)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(ONIG REQUIRED IMPORTED_TARGET oniguruma)
+assay_room_libraries(text nlohmann_json::nlohmann_json ICU::uc PkgConfig::ONIG)
