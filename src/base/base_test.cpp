@@ -32,7 +32,12 @@ TEST(File, AtomicWriteLeavesOldFileWhenFillFails) {
   const auto folder = std::filesystem::path(testing::TempDir()) / "assay_file_test";
   std::filesystem::remove_all(folder);
   write_text(folder / "a", "old");
-  EXPECT_THROW(write_atomically(folder / "a", [](std::ostream& out) { out << "new"; fail(ErrorCode::kInternal, "half way"); }), Error);
+  EXPECT_THROW(write_atomically(folder / "a",
+                                [](std::ostream& out) {
+                                  out << "new";
+                                  fail(ErrorCode::kInternal, "half way");
+                                }),
+               Error);
   EXPECT_EQ(read_text(folder / "a"), "old");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
 }

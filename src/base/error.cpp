@@ -4,28 +4,44 @@ namespace assay {
 
 std::string_view to_string(ErrorCode code) {
   switch (code) {
-    case ErrorCode::kInvalidArgument: return "InvalidArgument";
-    case ErrorCode::kBadFile: return "BadFile";
-    case ErrorCode::kUnsupported: return "Unsupported";
-    case ErrorCode::kNotFound: return "NotFound";
-    case ErrorCode::kNumeric: return "Numeric";
-    case ErrorCode::kResourceExhausted: return "ResourceExhausted";
-    case ErrorCode::kDeadline: return "Deadline";
-    case ErrorCode::kInternal: return "Internal";
+    case ErrorCode::kInvalidArgument:
+      return "InvalidArgument";
+    case ErrorCode::kBadFile:
+      return "BadFile";
+    case ErrorCode::kUnsupported:
+      return "Unsupported";
+    case ErrorCode::kNotFound:
+      return "NotFound";
+    case ErrorCode::kNumeric:
+      return "Numeric";
+    case ErrorCode::kResourceExhausted:
+      return "ResourceExhausted";
+    case ErrorCode::kDeadline:
+      return "Deadline";
+    case ErrorCode::kInternal:
+      return "Internal";
   }
   return "Internal";
 }
 
 int exit_status(ErrorCode code) {
   switch (code) {
-    case ErrorCode::kInvalidArgument: return 2;
-    case ErrorCode::kBadFile: return 3;
-    case ErrorCode::kUnsupported: return 4;
-    case ErrorCode::kNotFound: return 5;
-    case ErrorCode::kNumeric: return 6;
-    case ErrorCode::kResourceExhausted: return 7;
-    case ErrorCode::kDeadline: return 8;
-    case ErrorCode::kInternal: return 70;
+    case ErrorCode::kInvalidArgument:
+      return 2;
+    case ErrorCode::kBadFile:
+      return 3;
+    case ErrorCode::kUnsupported:
+      return 4;
+    case ErrorCode::kNotFound:
+      return 5;
+    case ErrorCode::kNumeric:
+      return 6;
+    case ErrorCode::kResourceExhausted:
+      return 7;
+    case ErrorCode::kDeadline:
+      return 8;
+    case ErrorCode::kInternal:
+      return 70;
   }
   return 70;
 }

@@ -24,12 +24,12 @@ enum class ErrorCode {
 
 /// The stable name of a code, as printed and as used in JSON: "InvalidArgument", ...
 std::string_view to_string(ErrorCode code);
-/// Process exit status of a code (sysexits-like, documented in README): 2 for InvalidArgument, 3 BadFile, 4 Unsupported,
-/// 5 NotFound, 6 Numeric, 7 ResourceExhausted, 8 Deadline, 70 Internal.
+/// Process exit status of a code (sysexits-like, documented in README): 2 for InvalidArgument, 3 BadFile, 4
+/// Unsupported, 5 NotFound, 6 Numeric, 7 ResourceExhausted, 8 Deadline, 70 Internal.
 int exit_status(ErrorCode code);
 
-/// The one exception type. `message` says what is wrong and what would fix it; each entry of the context names where, innermost
-/// first: a file, node, tensor, field, line or sample.
+/// The one exception type. `message` says what is wrong and what would fix it; each entry of the context names where,
+/// innermost first: a file, node, tensor, field, line or sample.
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, std::string message);

@@ -57,7 +57,8 @@ std::string read_text(const std::filesystem::path& path, size_t max_bytes) {
   const auto file = MappedFile::open(path);
   const auto bytes = file->bytes();
   if (bytes.size() > max_bytes)
-    throw Error(ErrorCode::kResourceExhausted, fmt::format("holds {} bytes, more than the limit of {}", bytes.size(), max_bytes))
+    throw Error(ErrorCode::kResourceExhausted,
+                fmt::format("holds {} bytes, more than the limit of {}", bytes.size(), max_bytes))
         .at("file", path.string());
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

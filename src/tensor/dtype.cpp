@@ -15,33 +15,15 @@ struct Row {
 };
 
 // Indexed by ONNX code.
-constexpr std::array<Row, 27> kTable = {{{"undefined", 0},
-                                         {"float32", 32},
-                                         {"uint8", 8},
-                                         {"int8", 8},
-                                         {"uint16", 16},
-                                         {"int16", 16},
-                                         {"int32", 32},
-                                         {"int64", 64},
-                                         {"string", 8 * sizeof(std::string)},
-                                         {"bool", 8},
-                                         {"float16", 16},
-                                         {"float64", 64},
-                                         {"uint32", 32},
-                                         {"uint64", 64},
-                                         {"complex64", 64},
-                                         {"complex128", 128},
-                                         {"bfloat16", 16},
-                                         {"float8e4m3fn", 8},
-                                         {"float8e4m3fnuz", 8},
-                                         {"float8e5m2", 8},
-                                         {"float8e5m2fnuz", 8},
-                                         {"uint4", 4},
-                                         {"int4", 4},
-                                         {"float4e2m1", 4},
-                                         {"float8e8m0", 8},
-                                         {"uint2", 2},
-                                         {"int2", 2}}};
+constexpr std::array<Row, 27> kTable = {{{"undefined", 0},      {"float32", 32},   {"uint8", 8},
+                                         {"int8", 8},           {"uint16", 16},    {"int16", 16},
+                                         {"int32", 32},         {"int64", 64},     {"string", 8 * sizeof(std::string)},
+                                         {"bool", 8},           {"float16", 16},   {"float64", 64},
+                                         {"uint32", 32},        {"uint64", 64},    {"complex64", 64},
+                                         {"complex128", 128},   {"bfloat16", 16},  {"float8e4m3fn", 8},
+                                         {"float8e4m3fnuz", 8}, {"float8e5m2", 8}, {"float8e5m2fnuz", 8},
+                                         {"uint4", 4},          {"int4", 4},       {"float4e2m1", 4},
+                                         {"float8e8m0", 8},     {"uint2", 2},      {"int2", 2}}};
 
 }  // namespace
 
@@ -75,8 +57,10 @@ bool is_integer(DType dtype) {
     case DType::kUint4:
     case DType::kInt4:
     case DType::kUint2:
-    case DType::kInt2: return true;
-    default: return false;
+    case DType::kInt2:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -88,8 +72,10 @@ bool is_signed(DType dtype) {
     case DType::kUint64:
     case DType::kUint4:
     case DType::kUint2:
-    case DType::kBool: return false;
-    default: return true;
+    case DType::kBool:
+      return false;
+    default:
+      return true;
   }
 }
 
@@ -98,7 +84,8 @@ Float16::Float16(float v) {
   const auto sign = static_cast<uint16_t>((x >> 16) & 0x8000u);
   const uint32_t magnitude = x & 0x7fffffffu;
   if (magnitude >= 0x7f800000u) {  // infinity or NaN (kept quiet)
-    bits = static_cast<uint16_t>(sign | 0x7c00u | (magnitude > 0x7f800000u ? 0x0200u | ((magnitude >> 13) & 0x3ffu) : 0u));
+    bits =
+        static_cast<uint16_t>(sign | 0x7c00u | (magnitude > 0x7f800000u ? 0x0200u | ((magnitude >> 13) & 0x3ffu) : 0u));
     return;
   }
   if (magnitude >= 0x477ff000u) {  // rounds to 65536 or more

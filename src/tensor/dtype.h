@@ -71,31 +71,57 @@ struct Bfloat16 {
 template <typename T>
 struct DTypeOf;
 template <>
-struct DTypeOf<float> { static constexpr DType kValue = DType::kFloat32; };
+struct DTypeOf<float> {
+  static constexpr DType kValue = DType::kFloat32;
+};
 template <>
-struct DTypeOf<double> { static constexpr DType kValue = DType::kFloat64; };
+struct DTypeOf<double> {
+  static constexpr DType kValue = DType::kFloat64;
+};
 template <>
-struct DTypeOf<uint8_t> { static constexpr DType kValue = DType::kUint8; };
+struct DTypeOf<uint8_t> {
+  static constexpr DType kValue = DType::kUint8;
+};
 template <>
-struct DTypeOf<int8_t> { static constexpr DType kValue = DType::kInt8; };
+struct DTypeOf<int8_t> {
+  static constexpr DType kValue = DType::kInt8;
+};
 template <>
-struct DTypeOf<uint16_t> { static constexpr DType kValue = DType::kUint16; };
+struct DTypeOf<uint16_t> {
+  static constexpr DType kValue = DType::kUint16;
+};
 template <>
-struct DTypeOf<int16_t> { static constexpr DType kValue = DType::kInt16; };
+struct DTypeOf<int16_t> {
+  static constexpr DType kValue = DType::kInt16;
+};
 template <>
-struct DTypeOf<uint32_t> { static constexpr DType kValue = DType::kUint32; };
+struct DTypeOf<uint32_t> {
+  static constexpr DType kValue = DType::kUint32;
+};
 template <>
-struct DTypeOf<int32_t> { static constexpr DType kValue = DType::kInt32; };
+struct DTypeOf<int32_t> {
+  static constexpr DType kValue = DType::kInt32;
+};
 template <>
-struct DTypeOf<uint64_t> { static constexpr DType kValue = DType::kUint64; };
+struct DTypeOf<uint64_t> {
+  static constexpr DType kValue = DType::kUint64;
+};
 template <>
-struct DTypeOf<int64_t> { static constexpr DType kValue = DType::kInt64; };
+struct DTypeOf<int64_t> {
+  static constexpr DType kValue = DType::kInt64;
+};
 template <>
-struct DTypeOf<bool> { static constexpr DType kValue = DType::kBool; };
+struct DTypeOf<bool> {
+  static constexpr DType kValue = DType::kBool;
+};
 template <>
-struct DTypeOf<Float16> { static constexpr DType kValue = DType::kFloat16; };
+struct DTypeOf<Float16> {
+  static constexpr DType kValue = DType::kFloat16;
+};
 template <>
-struct DTypeOf<Bfloat16> { static constexpr DType kValue = DType::kBfloat16; };
+struct DTypeOf<Bfloat16> {
+  static constexpr DType kValue = DType::kBfloat16;
+};
 
 template <typename T>
 constexpr DType kDTypeOf = DTypeOf<T>::kValue;

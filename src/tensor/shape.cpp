@@ -29,14 +29,16 @@ Shape broadcast(const Shape& a, const Shape& b) {
     const int ib = i - (rank - b.rank());
     const int64_t da = ia < 0 ? 1 : a[ia];
     const int64_t db = ib < 0 ? 1 : b[ib];
-    require(da == db || da == 1 || db == 1, ErrorCode::kInvalidArgument, "shapes {} and {} do not broadcast", a.str(), b.str());
+    require(da == db || da == 1 || db == 1, ErrorCode::kInvalidArgument, "shapes {} and {} do not broadcast", a.str(),
+            b.str());
     out.push_back(da == 1 ? db : da);
   }
   return out;
 }
 
 int normalize_axis(int64_t axis, int rank) {
-  require(axis >= -rank && axis < rank, ErrorCode::kInvalidArgument, "axis {} is outside a tensor of rank {}", axis, rank);
+  require(axis >= -rank && axis < rank, ErrorCode::kInvalidArgument, "axis {} is outside a tensor of rank {}", axis,
+          rank);
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 

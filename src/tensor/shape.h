@@ -18,7 +18,8 @@ class Shape {
   Shape() = default;
   Shape(std::initializer_list<int64_t> dims) : Shape(std::span<const int64_t>(dims.begin(), dims.size())) {}
   explicit Shape(std::span<const int64_t> dims) {
-    require(dims.size() <= kMaxRank, ErrorCode::kUnsupported, "rank {} is beyond the {} supported", dims.size(), kMaxRank);
+    require(dims.size() <= kMaxRank, ErrorCode::kUnsupported, "rank {} is beyond the {} supported", dims.size(),
+            kMaxRank);
     for (int64_t d : dims) dims_[static_cast<size_t>(rank_++)] = d;
   }
 

@@ -53,7 +53,8 @@ MutableTensorView Tensor::mutable_view() {
 }
 
 Tensor Tensor::reshaped(const Shape& shape) const {
-  require(shape.elements() == elements(), ErrorCode::kInvalidArgument, "shape {} cannot be viewed as {}", shape_.str(), shape.str());
+  require(shape.elements() == elements(), ErrorCode::kInvalidArgument, "shape {} cannot be viewed as {}", shape_.str(),
+          shape.str());
   Tensor t = *this;
   t.shape_ = shape;
   return t;
@@ -63,20 +64,47 @@ Tensor to_float32(const TensorView& t) {
   Tensor out(DType::kFloat32, t.shape);
   float* p = out.mutable_view().as<float>();
   switch (t.dtype) {
-    case DType::kFloat32: convert<float>(t, p); break;
-    case DType::kFloat64: convert<double>(t, p); break;
-    case DType::kFloat16: convert<Float16>(t, p); break;
-    case DType::kBfloat16: convert<Bfloat16>(t, p); break;
-    case DType::kInt8: convert<int8_t>(t, p); break;
-    case DType::kUint8: convert<uint8_t>(t, p); break;
-    case DType::kInt16: convert<int16_t>(t, p); break;
-    case DType::kUint16: convert<uint16_t>(t, p); break;
-    case DType::kInt32: convert<int32_t>(t, p); break;
-    case DType::kUint32: convert<uint32_t>(t, p); break;
-    case DType::kInt64: convert<int64_t>(t, p); break;
-    case DType::kUint64: convert<uint64_t>(t, p); break;
-    case DType::kBool: convert<bool>(t, p); break;
-    default: fail(ErrorCode::kUnsupported, "{} cannot be read as float32", to_string(t.dtype));
+    case DType::kFloat32:
+      convert<float>(t, p);
+      break;
+    case DType::kFloat64:
+      convert<double>(t, p);
+      break;
+    case DType::kFloat16:
+      convert<Float16>(t, p);
+      break;
+    case DType::kBfloat16:
+      convert<Bfloat16>(t, p);
+      break;
+    case DType::kInt8:
+      convert<int8_t>(t, p);
+      break;
+    case DType::kUint8:
+      convert<uint8_t>(t, p);
+      break;
+    case DType::kInt16:
+      convert<int16_t>(t, p);
+      break;
+    case DType::kUint16:
+      convert<uint16_t>(t, p);
+      break;
+    case DType::kInt32:
+      convert<int32_t>(t, p);
+      break;
+    case DType::kUint32:
+      convert<uint32_t>(t, p);
+      break;
+    case DType::kInt64:
+      convert<int64_t>(t, p);
+      break;
+    case DType::kUint64:
+      convert<uint64_t>(t, p);
+      break;
+    case DType::kBool:
+      convert<bool>(t, p);
+      break;
+    default:
+      fail(ErrorCode::kUnsupported, "{} cannot be read as float32", to_string(t.dtype));
   }
   return out;
 }

@@ -21,7 +21,8 @@ struct TensorView {
   int64_t bytes() const { return bytes_of(dtype, elements()); }
   template <typename T>
   const T* as() const {
-    require(dtype == kDTypeOf<T>, ErrorCode::kInvalidArgument, "a {} tensor was read as {}", to_string(dtype), to_string(kDTypeOf<T>));
+    require(dtype == kDTypeOf<T>, ErrorCode::kInvalidArgument, "a {} tensor was read as {}", to_string(dtype),
+            to_string(kDTypeOf<T>));
     return static_cast<const T*>(data);
   }
   template <typename T>
@@ -41,7 +42,8 @@ struct MutableTensorView {
   int64_t bytes() const { return bytes_of(dtype, elements()); }
   template <typename T>
   T* as() const {
-    require(dtype == kDTypeOf<T>, ErrorCode::kInvalidArgument, "a {} tensor was written as {}", to_string(dtype), to_string(kDTypeOf<T>));
+    require(dtype == kDTypeOf<T>, ErrorCode::kInvalidArgument, "a {} tensor was written as {}", to_string(dtype),
+            to_string(kDTypeOf<T>));
     return static_cast<T*>(data);
   }
   template <typename T>
@@ -51,8 +53,8 @@ struct MutableTensorView {
   operator TensorView() const { return {dtype, shape, data}; }
 };
 
-/// A tensor that keeps its memory alive: owned (64-byte aligned, zeroed), or a window on a keeper such as a mapped file.
-/// Copies share the memory; content is treated as immutable once shared.
+/// A tensor that keeps its memory alive: owned (64-byte aligned, zeroed), or a window on a keeper such as a mapped
+/// file. Copies share the memory; content is treated as immutable once shared.
 class Tensor {
  public:
   Tensor() = default;
@@ -84,7 +86,9 @@ class Tensor {
   int64_t elements() const { return shape_.elements(); }
   int64_t bytes() const { return bytes_of(dtype_, elements()); }
   const void* data() const { return data_; }
-  std::span<const std::byte> raw() const { return {static_cast<const std::byte*>(data_), static_cast<size_t>(bytes())}; }
+  std::span<const std::byte> raw() const {
+    return {static_cast<const std::byte*>(data_), static_cast<size_t>(bytes())};
+  }
   template <typename T>
   std::span<const T> values() const {
     return view().values<T>();
