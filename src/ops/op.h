@@ -54,7 +54,7 @@ class SubgraphRunner {
 struct OpInit {
   const Graph& graph;
   const Node& node;
-  Isa isa;
+  kernels::Isa isa;
   std::function<std::unique_ptr<SubgraphRunner>(const Graph&)> make_subgraph;
 
   /// The constant behind input i, or nullptr when it is computed or absent.

@@ -11,7 +11,7 @@ int64_t Shape::elements() const { return elements(0, rank_); }
 int64_t Shape::elements(int from, int to) const {
   int64_t n = 1;
   for (int i = from; i < to; ++i) {
-    require((*this)[i] >= 0, ErrorCode::kInvalidArgument, "shape {} has a negative size", str());
+    require((*this)[i] >= 0, ErrorCode::kInvalidArgument, "shape {} has a negative size", *this);
     n = checked_mul(n, (*this)[i]);
   }
   return n;
@@ -29,8 +29,7 @@ Shape broadcast(const Shape& a, const Shape& b) {
     const int ib = i - (rank - b.rank());
     const int64_t da = ia < 0 ? 1 : a[ia];
     const int64_t db = ib < 0 ? 1 : b[ib];
-    require(da == db || da == 1 || db == 1, ErrorCode::kInvalidArgument, "shapes {} and {} do not broadcast", a.str(),
-            b.str());
+    require(da == db || da == 1 || db == 1, ErrorCode::kInvalidArgument, "shapes {} and {} do not broadcast", a, b);
     out.push_back(da == 1 ? db : da);
   }
   return out;

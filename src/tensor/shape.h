@@ -47,6 +47,19 @@ class Shape {
   int rank_ = 0;
 };
 
+}  // namespace assay
+
+/// Prints a shape as str() does; passing the shape itself to fail() and require() costs nothing until it is printed.
+template <>
+struct fmt::formatter<assay::Shape> : fmt::formatter<std::string_view> {
+  template <typename Context>
+  auto format(const assay::Shape& shape, Context& ctx) const {
+    return fmt::formatter<std::string_view>::format(shape.str(), ctx);
+  }
+};
+
+namespace assay {
+
 /// NumPy broadcasting of two shapes; InvalidArgument naming both when they do not fit.
 Shape broadcast(const Shape& a, const Shape& b);
 /// An axis in [-rank, rank) made non-negative; InvalidArgument otherwise.

@@ -42,7 +42,7 @@ Tensor::Tensor(DType dtype, const Shape& shape, const void* data, std::shared_pt
 Tensor Tensor::strings(const Shape& shape, std::vector<std::string> values) {
   Tensor t(DType::kString, shape);
   require(static_cast<int64_t>(values.size()) == shape.elements(), ErrorCode::kInvalidArgument,
-          "{} values do not fill shape {}", values.size(), shape.str());
+          "{} values do not fill shape {}", values.size(), shape);
   std::move(values.begin(), values.end(), static_cast<std::string*>(const_cast<void*>(t.data_)));
   return t;
 }
@@ -53,8 +53,8 @@ MutableTensorView Tensor::mutable_view() {
 }
 
 Tensor Tensor::reshaped(const Shape& shape) const {
-  require(shape.elements() == elements(), ErrorCode::kInvalidArgument, "shape {} cannot be viewed as {}", shape_.str(),
-          shape.str());
+  require(shape.elements() == elements(), ErrorCode::kInvalidArgument, "shape {} cannot be viewed as {}", shape_,
+          shape);
   Tensor t = *this;
   t.shape_ = shape;
   return t;

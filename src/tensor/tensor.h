@@ -67,7 +67,7 @@ class Tensor {
   static Tensor from(const Shape& shape, std::span<const T> values) {
     Tensor t(kDTypeOf<T>, shape);
     require(static_cast<int64_t>(values.size()) == shape.elements(), ErrorCode::kInvalidArgument,
-            "{} values do not fill shape {}", values.size(), shape.str());
+            "{} values do not fill shape {}", values.size(), shape);
     std::copy(values.begin(), values.end(), t.mutable_view().template as<T>());
     return t;
   }
