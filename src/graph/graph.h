@@ -61,6 +61,7 @@ struct Node {
   std::vector<ValueId> outputs;
   std::map<std::string, Attribute, std::less<>> attributes;
   std::string doc;
+  std::string overload;  ///< which of several functions of this name is called (ONNX FunctionProto.overload)
 
   bool is(std::string_view type, std::string_view in_domain = "") const {
     return op_type == type && domain == in_domain;
