@@ -10,6 +10,8 @@
 
 namespace assay {
 
+using kernels::Isa;
+
 /// What an operator sees while it runs: its inputs, and where its outputs go. One per node and run; nothing here
 /// allocates once the plan has seen the sizes.
 class OpContext {
