@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/nearest.h"
 #include "base/parallel.h"
 #include "base/rng.h"
 
@@ -67,6 +68,21 @@ TEST(ParallelFor, CoversEveryItemOnce) {
       for (int s : seen) EXPECT_EQ(s, 1);
     }
   }
+}
+
+}  // namespace
+}  // namespace assay
+
+namespace assay {
+namespace {
+
+TEST(Nearest, SuggestsOnlyWhatIsClose) {
+  const std::vector<std::string> names = {"quantization_approach", "operators_to_quantize", "task"};
+  EXPECT_EQ(nearest_name("operator_to_quantise", names), "operators_to_quantize");
+  EXPECT_EQ(nearest_name("tsak", names), "task");
+  EXPECT_EQ(nearest_name("completely different", names), "");
+  EXPECT_EQ(nearest_hint("tsk", names), "; did you mean 'task'?");
+  EXPECT_EQ(nearest_hint("zzzzzzzz", names), "; known: quantization_approach, operators_to_quantize, task");
 }
 
 }  // namespace
