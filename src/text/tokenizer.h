@@ -38,7 +38,7 @@ struct Padding {
   std::string token = "[PAD]";
 };
 
-/// Tokenizer room settings that are not in the file.
+/// How to encode; what the file does not say.
 struct EncodeOptions {
   /// Let the post-processor add its special tokens ([CLS], </s>, ...).
   bool add_special_tokens = true;
@@ -65,9 +65,9 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  /// Encodes one text. Throws InvalidArgument when the truncation asked for is impossible (stride not below the room
-  /// left by special tokens, strategy kOnlySecond without a second text, a text too short to give way),
-  /// ResourceExhausted for texts of 2^31 bytes or more.
+  /// Encodes one text. Throws InvalidArgument when the truncation asked for is impossible (stride above the room left
+  /// by special tokens, kOnlySecond without a second text, a text too short to give way), ResourceExhausted for a text
+  /// beyond 64 MiB or one that makes more than a million windows.
   Encoding encode(std::string_view text, const EncodeOptions& options = {}) const;
   /// Encodes a pair (question and passage, premise and hypothesis).
   Encoding encode(std::string_view first, std::string_view second, const EncodeOptions& options = {}) const;
@@ -88,8 +88,10 @@ class Tokenizer {
   const std::optional<Truncation>& truncation() const;
   const std::optional<Padding>& padding() const;
 
- private:
+  /// The components, for this room alone.
   struct Parts;
+
+ private:
   explicit Tokenizer(std::unique_ptr<const Parts> parts);
   std::unique_ptr<const Parts> parts_;
 };
