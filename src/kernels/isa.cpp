@@ -11,7 +11,8 @@
 namespace assay::kernels {
 namespace {
 
-constexpr std::array<std::string_view, kIsaCount> kNames = {"scalar", "avx2", "avx2_vnni", "avx512_vnni", "avx512_bf16"};
+constexpr std::array<std::string_view, kIsaCount> kNames = {"scalar", "avx2", "avx2_vnni", "avx512_vnni",
+                                                            "avx512_bf16"};
 
 #if defined(__x86_64__)
 struct Cpuid {
