@@ -6,7 +6,7 @@
 
 The head is told by the data file's ending (.conll: tokens). A word with several labels ("B-corporation,B-person") counts as the first.
 Words are cut at 128 pieces; a word's label is that of its first piece; words beyond the cut are "O". Chunks follow conlleval: one begins
-at B-, or at I- after O or after another type. The figures under "strict" let chunks begin at B- only, as the model's reference.json does.
+at B-, or at I- after O or after another type.
 """
 import argparse
 import json
@@ -18,13 +18,13 @@ from tokenizers import Tokenizer
 from bert_numpy import open_model
 
 
-def chunks(labels, strict=False):
-    """Set of (type, first, last) by conlleval's rules, for BIO and IOB2 labels; strict drops an I- that continues nothing."""
+def chunks(labels):
+    """Set of (type, first, last) by conlleval's rules, for BIO and IOB2 labels."""
     found, start, kind = set(), None, None
     for i, label in enumerate([*labels, "O"]):
         tag, _, name = label.partition("-")
-        begins = tag == "B" or (tag == "I" and not strict and (kind is None or name != kind))
-        if kind is not None and (begins or tag == "O" or name != kind):
+        begins = tag == "B" or (tag == "I" and (kind is None or name != kind))
+        if kind is not None and (begins or tag == "O"):
             found.add((kind, start, i - 1))
             kind = None
         if begins:
@@ -32,11 +32,11 @@ def chunks(labels, strict=False):
     return found
 
 
-def entity_metrics(gold, predicted, strict=False):
+def entity_metrics(gold, predicted):
     """Micro precision, recall and F1 over chunks, accuracy over words, of lists of label lists."""
     right = guessed = real = same = words = 0
     for g, p in zip(gold, predicted, strict=True):
-        a, b = chunks(g, strict), chunks(p, strict)
+        a, b = chunks(g), chunks(p)
         right, guessed, real = right + len(a & b), guessed + len(b), real + len(a)
         same, words = same + sum(x == y for x, y in zip(g, p, strict=True)), words + len(g)
     precision, recall = right / guessed if guessed else 0.0, right / real if real else 0.0
@@ -75,7 +75,7 @@ def evaluate_tokens(model, tokenizer, names, path, max_samples):
                 out[e.word_ids[i]] = names[int(best[i])]
         gold.append(labels)
         predicted.append(out)
-    return {**entity_metrics(gold, predicted), "samples": len(gold), "strict": entity_metrics(gold, predicted, True)}, predicted
+    return {**entity_metrics(gold, predicted), "samples": len(gold)}, predicted
 
 
 def evaluate_text(model, tokenizer, names, path, max_samples):
