@@ -67,8 +67,8 @@ std::vector<Tensor> run_op(std::string_view op_type, int version, const Attribut
 ///   Op ... -> error words of the message
 ///
 /// A tensor is `type[dims] values` (f32[2,3] 1 2 3 4 5 6; one value fills all), `-` an absent input. An attribute value
-/// is an integer, a float (with a point), [list], or a word. The default version is the newest, 28. Floats compare within
-/// 1e-5 relative and 1e-6 absolute (float16 and bfloat16 1e-2), the rest exactly.
+/// is an integer, a float (with a point), [list], or a word. The default version is the newest, 28. Floats compare
+/// within 1e-5 relative and 1e-6 absolute (float16 and bfloat16 1e-2), the rest exactly.
 void run_cases(std::string_view text);
 
 /// The tensor of a text such as "i64[2] 1 2".

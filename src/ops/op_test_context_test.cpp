@@ -26,20 +26,20 @@ std::vector<std::string> split(std::string_view s, char separator) {
 
 DType dtype_of(const std::string& word) {
   static const std::map<std::string, DType> kNames = {
-      {"f32", DType::kFloat32},       {"f64", DType::kFloat64},   {"f16", DType::kFloat16},
-      {"bf16", DType::kBfloat16},     {"i8", DType::kInt8},       {"u8", DType::kUint8},
-      {"i16", DType::kInt16},         {"u16", DType::kUint16},    {"i32", DType::kInt32},
-      {"u32", DType::kUint32},        {"i64", DType::kInt64},     {"u64", DType::kUint64},
-      {"bool", DType::kBool},         {"str", DType::kString},    {"i4", DType::kInt4},
-      {"u4", DType::kUint4},          {"i2", DType::kInt2},       {"u2", DType::kUint2},
-      {"e4m3", DType::kFloat8E4M3FN}, {"e5m2", DType::kFloat8E5M2}};
+      {"f32", DType::kFloat32}, {"f64", DType::kFloat64}, {"f16", DType::kFloat16},       {"bf16", DType::kBfloat16},
+      {"i8", DType::kInt8},     {"u8", DType::kUint8},    {"i16", DType::kInt16},         {"u16", DType::kUint16},
+      {"i32", DType::kInt32},   {"u32", DType::kUint32},  {"i64", DType::kInt64},         {"u64", DType::kUint64},
+      {"bool", DType::kBool},   {"str", DType::kString},  {"i4", DType::kInt4},           {"u4", DType::kUint4},
+      {"i2", DType::kInt2},     {"u2", DType::kUint2},    {"e4m3", DType::kFloat8E4M3FN}, {"e5m2", DType::kFloat8E5M2}};
   const auto it = kNames.find(word);
   require(it != kNames.end(), ErrorCode::kInvalidArgument, "no type '{}'", word);
   return it->second;
 }
 
 Attribute attribute_of(const std::string& text) {
-  const auto is_number = [](const std::string& s) { return s.find_first_not_of("-+.0123456789e") == std::string::npos; };
+  const auto is_number = [](const std::string& s) {
+    return s.find_first_not_of("-+.0123456789e") == std::string::npos;
+  };
   if (text.front() == '[') {
     const std::string body = text.substr(1, text.size() - 2);
     if (body.empty()) return std::vector<int64_t>{};
