@@ -6,6 +6,7 @@
 
 Prints a summary; lists every problem and ends with status 1 if there is one. Token lengths need the `tokenizers` wheel.
 """
+
 import argparse
 import json
 import sys
@@ -42,15 +43,21 @@ def check(document):
                 if need(isinstance(key, str) and key, where, "has no id"):
                     need(key not in ids, where, f"id {key!r} was used at {ids.get(key)}")
                     ids[key] = where
-                need(isinstance(question, str) and question.strip().endswith("?"), where, "question does not end in '?'")
+                need(
+                    isinstance(question, str) and question.strip().endswith("?"), where, "question does not end in '?'"
+                )
                 if not need(qa.get("answers"), where, "has no answers"):
                     continue
                 seen = set()
                 for answer in qa["answers"]:
                     text, start = answer.get("text"), answer.get("answer_start")
-                    if not need(isinstance(text, str) and text and text == text.strip(), where, f"bad answer text {text!r}"):
+                    if not need(
+                        isinstance(text, str) and text and text == text.strip(), where, f"bad answer text {text!r}"
+                    ):
                         continue
-                    if not need(isinstance(start, int) and not isinstance(start, bool), where, f"bad answer_start {start!r}"):
+                    if not need(
+                        isinstance(start, int) and not isinstance(start, bool), where, f"bad answer_start {start!r}"
+                    ):
                         continue
                     found = context[start : start + len(text)] if start >= 0 else ""
                     need(found == text, where, f"answer {text!r} is not at {start}, {found!r} is")
@@ -76,25 +83,38 @@ def main():
     problems, passages, questions = check(document)
     answers = [a["text"] for qa, _ in questions for a in qa["answers"]]
     summary = {
-        "articles": len(document["data"]), "passages": len(passages), "questions": len(questions), "answers": len(answers),
+        "articles": len(document["data"]),
+        "passages": len(passages),
+        "questions": len(questions),
+        "answers": len(answers),
         "questions_with_several_answers": sum(len(qa["answers"]) > 1 for qa, _ in questions),
         "answers_with_digits": sum(any(c.isdigit() for c in t) for t in answers),
         "answers_beyond_ascii": sum(not t.isascii() for t in answers),
-        "answers_not_latin": sum(any(c.isalpha() and not unicodedata.name(c).startswith("LATIN") for c in t) for t in answers),
-        "answers_after_non_bmp": sum(any(ord(c) > 0xFFFF for c in text[: qa["answers"][0]["answer_start"]]) for qa, text in questions),
-        "answers_at_the_end": sum(any(a["answer_start"] + len(a["text"]) == len(text) for a in qa["answers"]) for qa, text in questions),
+        "answers_not_latin": sum(
+            any(c.isalpha() and not unicodedata.name(c).startswith("LATIN") for c in t) for t in answers
+        ),
+        "answers_after_non_bmp": sum(
+            any(ord(c) > 0xFFFF for c in text[: qa["answers"][0]["answer_start"]]) for qa, text in questions
+        ),
+        "answers_at_the_end": sum(
+            any(a["answer_start"] + len(a["text"]) == len(text) for a in qa["answers"]) for qa, text in questions
+        ),
     }
     if args.tokenizer:
         from tokenizers import Tokenizer
 
         tokenizer = Tokenizer.from_file(args.tokenizer)
         lengths = sorted(len(tokenizer.encode(p, add_special_tokens=False).ids) for p in passages)
-        summary["passage_tokens"] = {"min": lengths[0], "median": lengths[len(lengths) // 2], "max": lengths[-1]} if lengths else {}
+        summary["passage_tokens"] = (
+            {"min": lengths[0], "median": lengths[len(lengths) // 2], "max": lengths[-1]} if lengths else {}
+        )
         long = sum(n > args.window for n in lengths)
         summary["passages_longer_than_a_window"] = long
         summary["passages_longer_than_two_windows"] = sum(n > 2 * args.window for n in lengths)
         if long < args.min_long:
-            problems.append(f"{long} passages are longer than {args.window} tokens, at least {args.min_long} are wanted")
+            problems.append(
+                f"{long} passages are longer than {args.window} tokens, at least {args.min_long} are wanted"
+            )
     for name, least in (("questions", args.min_questions), ("passages", args.min_passages)):
         if summary[name] < least:
             problems.append(f"{summary[name]} {name}, at least {least} are wanted")

@@ -5,6 +5,7 @@ formulas, no fusion, nothing shared with the library under test. As a script it 
 
   bert_numpy.py MODEL_DIR "first text" ["second text"]
 """
+
 import argparse
 import json
 import math
@@ -22,7 +23,9 @@ def load_weights(folder):
 
     folder = Path(folder)
     index = folder / "model.safetensors.index.json"
-    files = sorted(set(json.loads(index.read_text())["weight_map"].values())) if index.exists() else ["model.safetensors"]
+    files = (
+        sorted(set(json.loads(index.read_text())["weight_map"].values())) if index.exists() else ["model.safetensors"]
+    )
     weights = {}
     for file in files:
         weights.update({name: np.asarray(value, np.float32) for name, value in load_file(folder / file).items()})
@@ -43,7 +46,9 @@ _ERF = np.array([math.erf(i / 1024.0) for i in range(-6144, 6145)])
 
 ACTIVATIONS = {
     "gelu": lambda x: x * np.float32(0.5) * (np.float32(1) + erf(x * np.float32(1 / math.sqrt(2)))),
-    "gelu_new": lambda x: np.float32(0.5) * x * (np.float32(1) + np.tanh(np.float32(math.sqrt(2 / math.pi)) * (x + np.float32(0.044715) * x**3))),
+    "gelu_new": lambda x: np.float32(0.5)
+    * x
+    * (np.float32(1) + np.tanh(np.float32(math.sqrt(2 / math.pi)) * (x + np.float32(0.044715) * x**3))),
     "relu": lambda x: np.maximum(x, 0),
 }
 ACTIVATIONS["gelu_pytorch_tanh"] = ACTIVATIONS["gelu_fast"] = ACTIVATIONS["gelu_new"]
@@ -84,7 +89,9 @@ class Bert:
     def embeddings(self, ids, types):
         prefix = self.type + ".embeddings."
         x = self.weights[prefix + "word_embeddings.weight"][ids]
-        if self.type == "roberta":  # positions start after the padding id and count only the tokens that are not padding
+        if (
+            self.type == "roberta"
+        ):  # positions start after the padding id and count only the tokens that are not padding
             pad = self.config["pad_token_id"]
             real = (ids != pad).astype(np.int64)
             positions = np.cumsum(real, axis=1) * real + pad
@@ -99,11 +106,33 @@ class Bert:
         """Parameter names of layer i: query, key, value, attention output, its norm, up, down, their norm."""
         if self.type == "distilbert":
             p = f"distilbert.transformer.layer.{i}."
-            return [p + n for n in ("attention.q_lin", "attention.k_lin", "attention.v_lin", "attention.out_lin", "sa_layer_norm",
-                                    "ffn.lin1", "ffn.lin2", "output_layer_norm")]
+            return [
+                p + n
+                for n in (
+                    "attention.q_lin",
+                    "attention.k_lin",
+                    "attention.v_lin",
+                    "attention.out_lin",
+                    "sa_layer_norm",
+                    "ffn.lin1",
+                    "ffn.lin2",
+                    "output_layer_norm",
+                )
+            ]
         p = f"{self.type}.encoder.layer.{i}."
-        return [p + n for n in ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
-                                "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm")]
+        return [
+            p + n
+            for n in (
+                "attention.self.query",
+                "attention.self.key",
+                "attention.self.value",
+                "attention.output.dense",
+                "attention.output.LayerNorm",
+                "intermediate.dense",
+                "output.dense",
+                "output.LayerNorm",
+            )
+        ]
 
     def encode(self, ids, mask, types=None):
         """Last hidden state [batch, length, hidden] in float32 of int ids and mask [batch, length]."""
@@ -113,7 +142,10 @@ class Bert:
         bias = np.where(mask[:, None, None, :] != 0, np.float32(0), np.finfo(np.float32).min)
         for i in range(self.layers):
             query, key, value, out, attention_norm, up, down, output_norm = self.names(i)
-            q, k, v = (self.linear(x, n).reshape(batch, length, self.heads, dim).transpose(0, 2, 1, 3) for n in (query, key, value))
+            q, k, v = (
+                self.linear(x, n).reshape(batch, length, self.heads, dim).transpose(0, 2, 1, 3)
+                for n in (query, key, value)
+            )
             scores = q @ k.transpose(0, 1, 3, 2) / np.float32(math.sqrt(dim)) + bias
             context = (softmax(scores) @ v).transpose(0, 2, 1, 3).reshape(batch, length, self.hidden)
             x = self.norm(self.linear(context, out) + x, attention_norm)
@@ -142,7 +174,13 @@ class OnnxModel:
     Inputs are recognised by name; two outputs (start and end logits) are stacked into [batch, length, 2].
     """
 
-    ROLES = {"input_ids": "ids", "attention_mask": "mask", "input_mask": "mask", "token_type_ids": "types", "segment_ids": "types"}
+    ROLES = {
+        "input_ids": "ids",
+        "attention_mask": "mask",
+        "input_mask": "mask",
+        "token_type_ids": "types",
+        "segment_ids": "types",
+    }
 
     def __init__(self, path, optimise=True, threads=0):
         import onnxruntime as ort
@@ -162,7 +200,11 @@ class OnnxModel:
 
     def __call__(self, ids, mask=None, types=None):
         ids = np.asarray(ids)
-        values = {"ids": ids, "mask": np.ones_like(ids) if mask is None else mask, "types": np.zeros_like(ids) if types is None else types}
+        values = {
+            "ids": ids,
+            "mask": np.ones_like(ids) if mask is None else mask,
+            "types": np.zeros_like(ids) if types is None else types,
+        }
         out = self.session.run(None, {name: np.asarray(values[role], dtype) for name, role, dtype in self.inputs})
         return np.stack(out, axis=-1) if len(out) == 2 and out[0].ndim == 2 else out[0]
 

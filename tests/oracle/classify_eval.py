@@ -8,6 +8,7 @@ The head is told by the data file's ending (.conll: tokens). A word with several
 Words are cut at 128 pieces; a word's label is that of its first piece; words beyond the cut are "O". Chunks follow conlleval: one begins
 at B-, or at I- after O or after another type.
 """
+
 import argparse
 import json
 from pathlib import Path
@@ -79,7 +80,9 @@ def evaluate_tokens(model, tokenizer, names, path, max_samples):
 
 
 def evaluate_text(model, tokenizer, names, path, max_samples):
-    rows = [line.rsplit("\t", 1) for line in Path(path).read_text(encoding="utf-8").split("\n") if line.strip()][:max_samples]
+    rows = [line.rsplit("\t", 1) for line in Path(path).read_text(encoding="utf-8").split("\n") if line.strip()][
+        :max_samples
+    ]
     tokenizer.enable_truncation(512)
     predicted = [int(forward(model, tokenizer.encode(text)).argmax()) for text, _ in rows]
     gold = [int(label) if label.strip().isdigit() else names.index(label.strip()) for _, label in rows]
@@ -100,7 +103,9 @@ def main():
     labels = json.loads((folder / "config.json").read_text())["id2label"]
     names = [labels[str(i)] for i in range(len(labels))]
     task = evaluate_tokens if args.data.endswith(".conll") else evaluate_text
-    metrics, predicted = task(open_model(path), Tokenizer.from_file(str(folder / "tokenizer.json")), names, args.data, args.max_samples)
+    metrics, predicted = task(
+        open_model(path), Tokenizer.from_file(str(folder / "tokenizer.json")), names, args.data, args.max_samples
+    )
     if args.predictions:
         Path(args.predictions).write_text(json.dumps(predicted))
     print(json.dumps(metrics))

@@ -11,6 +11,7 @@ pass, not padded (unless --pad), so that a dynamically quantized file sees nothi
 Prints {"exact_match", "f1", "samples", "windows", "max_context": {"exact_match", "f1"}}. The outer figures take any start in a window, as
 the models' reference.json does; the inner ones only starts that have the most context in their window, as BERT's own script and MLPerf do.
 """
+
 import argparse
 import json
 from pathlib import Path
@@ -36,7 +37,13 @@ class Windows:
     """Splits question and passage into model inputs."""
 
     def __init__(self, tokenizer, length=384, stride=128, question_limit=64, roberta=False):
-        self.tok, self.length, self.stride, self.question_limit, self.roberta = tokenizer, length, stride, question_limit, roberta
+        self.tok, self.length, self.stride, self.question_limit, self.roberta = (
+            tokenizer,
+            length,
+            stride,
+            question_limit,
+            roberta,
+        )
         ends = ("<s>", "</s>") if roberta else ("[CLS]", "[SEP]")
         self.cls, self.sep = (tokenizer.token_to_id(t) for t in ends)
         self.context_cache = (None, None)
@@ -124,7 +131,9 @@ def main():
     tokenizer = Tokenizer.from_file(args.tokenizer or str((path if path.is_dir() else path.parent) / "tokenizer.json"))
     options = {"optimise": not args.no_optimise} if path.suffix == ".onnx" else {}
     samples = read_squad(args.data, args.max_samples)
-    metrics, predictions = evaluate(open_model(path, **options), tokenizer, samples, args.pad, args.roberta, args.length, args.stride)
+    metrics, predictions = evaluate(
+        open_model(path, **options), tokenizer, samples, args.pad, args.roberta, args.length, args.stride
+    )
     if args.predictions:
         Path(args.predictions).write_text(json.dumps(predictions, ensure_ascii=False, indent=1), encoding="utf-8")
     print(json.dumps(metrics))

@@ -1,4 +1,5 @@
 """SQuAD v1.1 exact match and F1: lower case, no punctuation, no articles, single spaces; best over the accepted answers; mean x 100."""
+
 import collections
 import re
 import string
