@@ -12,3 +12,7 @@ set_source_files_properties(${kernels_isa}/float_avx2.cpp ${kernels_isa}/gemm_f3
 set_source_files_properties(${kernels_isa}/gemm_u8s8s32_avx2_vnni.cpp PROPERTIES COMPILE_OPTIONS "${avx2};-mavxvnni")
 set_source_files_properties(${kernels_isa}/float_avx512.cpp ${kernels_isa}/gemm_f32_avx512.cpp
                             ${kernels_isa}/gemm_u8s8s32_avx512_vnni.cpp PROPERTIES COMPILE_OPTIONS "${avx512}")
+
+# The micro-benchmark: `ninja bench_kernels`.
+add_executable(bench_kernels EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/tools/bench_kernels.cpp)
+assay_link_rooms(bench_kernels kernels tensor base)

@@ -7,65 +7,29 @@
 namespace assay::kernels {
 namespace {
 
-constexpr int kMr = 6, kNr = 16;
+// Packed B: [k pairs][16 columns][2] int8.
+constexpr int kMr = 6, kNr = 16, kVectorLanes = 8, kStepBytes = 4, kHalfPanel = 16;
+using V = __m256i;
+using Scalar = int32_t;
+using BElement = int8_t;
 
-/// b: [k pairs][16 columns][2] int8; a: int16 rows.
-template <int kRows, int kPanels>
-void tile(int64_t pairs, const char* a, int64_t a_stride, const int8_t* b, int64_t panel_bytes, int32_t* c,
-          int64_t c_stride) {
-  __m256i acc[kRows][kPanels * 2];
-  for (int r = 0; r < kRows; ++r)
-    for (int v = 0; v < kPanels * 2; ++v) acc[r][v] = _mm256_setzero_si256();
-  for (int64_t i = 0; i < pairs; ++i) {
-    __m256i bv[kPanels * 2];
-    for (int p = 0; p < kPanels; ++p) {
-      const __m128i* from = reinterpret_cast<const __m128i*>(b + p * panel_bytes);
-      bv[2 * p] = _mm256_cvtepi8_epi16(_mm_loadu_si128(from));
-      bv[2 * p + 1] = _mm256_cvtepi8_epi16(_mm_loadu_si128(from + 1));
-    }
-    for (int r = 0; r < kRows; ++r) {
-      int32_t pair;
-      __builtin_memcpy(&pair, a + r * a_stride + i * 4, 4);
-      const __m256i av = _mm256_set1_epi32(pair);
-      for (int v = 0; v < kPanels * 2; ++v) acc[r][v] = _mm256_add_epi32(acc[r][v], _mm256_madd_epi16(av, bv[v]));
-    }
-    b += 32;
-  }
-  for (int r = 0; r < kRows; ++r)
-    for (int v = 0; v < kPanels * 2; ++v)
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(c + r * c_stride + v * 8), acc[r][v]);
+inline V zero() { return _mm256_setzero_si256(); }
+inline V load_sums(const int32_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+inline void store_sums(int32_t* p, V v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
+inline V load_b(const int8_t* p) { return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
+inline V broadcast(const char* a) {
+  int32_t step;
+  __builtin_memcpy(&step, a, 4);
+  return _mm256_set1_epi32(step);
 }
+inline V multiply_add(V sum, V a, V b) { return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)); }
 
-int tile_panels(int rows) { return rows == 1 ? 4 : rows == 2 ? 3 : rows == 3 ? 2 : 1; }
-
-template <int kRows, int kPanels>
-void tile_of(int panels, int64_t pairs, const char* a, int64_t a_stride, const int8_t* b, int64_t panel_bytes,
-             int32_t* c, int64_t c_stride) {
-  if (panels == kPanels) {
-    tile<kRows, kPanels>(pairs, a, a_stride, b, panel_bytes, c, c_stride);
-  } else {
-    for (int p = 0; p < panels; ++p)
-      tile<kRows, 1>(pairs, a, a_stride, b + p * panel_bytes, panel_bytes, c + p * kNr, c_stride);
-  }
-}
+#include "kernels/isa/gemm_tile.inc"
 
 void gemm_int8_tile(int rows, int panels, int64_t k_groups, const void* a, int64_t a_stride, const int8_t* b,
                     int64_t panel_bytes, int32_t* c, int64_t c_stride) {
-  const char* from = static_cast<const char*>(a);
-  switch (rows) {
-    case 1:
-      return tile_of<1, 4>(panels, k_groups, from, a_stride, b, panel_bytes, c, c_stride);
-    case 2:
-      return tile_of<2, 3>(panels, k_groups, from, a_stride, b, panel_bytes, c, c_stride);
-    case 3:
-      return tile_of<3, 2>(panels, k_groups, from, a_stride, b, panel_bytes, c, c_stride);
-    case 4:
-      return tile_of<4, 1>(panels, k_groups, from, a_stride, b, panel_bytes, c, c_stride);
-    case 5:
-      return tile_of<5, 1>(panels, k_groups, from, a_stride, b, panel_bytes, c, c_stride);
-    default:
-      return tile_of<6, 1>(panels, k_groups, from, a_stride, b, panel_bytes, c, c_stride);
-  }
+  run_rows(rows, panels, k_groups, static_cast<const char*>(a), a_stride, b, 2 * kHalfPanel, panel_bytes, c, c_stride,
+           false);
 }
 
 int32_t int8_row(int64_t k, int64_t k_padded, const void* src, bool is_signed, void* dst) {
@@ -97,7 +61,7 @@ int32_t int8_row(int64_t k, int64_t k_padded, const void* src, bool is_signed, v
 
 const Int8Leaves kGemmS16S8S32Avx2 = {.int8 = {.mr = kMr, .nr = kNr, .k_group = 2, .widen_a = true},
                                       .gemm_int8_tile = gemm_int8_tile,
-                                      .int8_tile_panels = tile_panels,
+                                      .int8_tile_panels = tile_panels<1>,
                                       .int8_row = int8_row};
 
 }  // namespace assay::kernels
