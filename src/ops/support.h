@@ -120,6 +120,30 @@ const TensorView& need_input(const OpContext& ctx, size_t i, std::string_view wh
 /// InvalidArgument unless both have one type.
 void same_dtype(const TensorView& a, const TensorView& b);
 
+/// Lays several pieces out in the one scratch block of a run: add them all, then take the block, then ask for each.
+class ScratchPlan {
+ public:
+  /// Offset of a new piece, 64-byte aligned.
+  int64_t add(int64_t bytes) {
+    const int64_t at = total_;
+    total_ = checked_add<int64_t>(at, checked_add<int64_t>(bytes, 63) / 64 * 64);
+    return at;
+  }
+  template <typename T>
+  int64_t add_array(int64_t n) {
+    return add(checked_mul<int64_t>(n, sizeof(T)));
+  }
+  void take(OpContext& ctx) { base_ = total_ > 0 ? static_cast<std::byte*>(ctx.scratch(total_)) : nullptr; }
+  template <typename T = void>
+  T* at(int64_t offset) const {
+    return static_cast<T*>(static_cast<void*>(base_ + offset));
+  }
+
+ private:
+  int64_t total_ = 0;
+  std::byte* base_ = nullptr;
+};
+
 /// Axes that an attribute gives up to some opset and an input from there on (Reduce*, Squeeze, Unsqueeze, ...).
 class AxesArgument {
  public:
