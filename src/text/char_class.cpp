@@ -5,6 +5,8 @@
 #include <iterator>
 #include <map>
 #include <span>
+#include <utility>
+#include <vector>
 
 namespace assay::text {
 namespace {
@@ -84,13 +86,6 @@ char32_t to_lower(char32_t c) {
   const LowerRun& run = *std::prev(after);
   if (c > run.last || (c - run.first) % run.step != 0) return c;
   return static_cast<char32_t>(static_cast<int32_t>(c) + run.delta);
-}
-
-std::vector<std::pair<char32_t, char32_t>> class_ranges(CharBit bit) {
-  std::vector<std::pair<char32_t, char32_t>> out;
-  const auto ranges = bit == kLetterBit ? std::span<const Range>(kLetter) : std::span<const Range>(kNumber);
-  for (const Range& r : ranges) out.emplace_back(r.first, r.last);
-  return out;
 }
 
 }  // namespace assay::text

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
-#include <vector>
 
 namespace assay::text {
 
@@ -29,8 +27,5 @@ bool is_chinese(char32_t c);
 
 /// Lower case; of U+0130, which alone has two characters, the first (the second is U+0307).
 char32_t to_lower(char32_t c);
-
-/// The ranges [first, last] of a class that patterns name: kLetterBit or kNumberBit.
-std::vector<std::pair<char32_t, char32_t>> class_ranges(CharBit bit);
 
 }  // namespace assay::text

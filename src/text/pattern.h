@@ -23,7 +23,7 @@ class Pattern {
 /// A literal. The empty literal matches between all characters.
 std::unique_ptr<const Pattern> literal_pattern(std::string literal);
 /// A regular expression. The patterns of GPT-2, Llama 3 and Qwen2 are recognized and run by scanners of our own, all
-/// others by Oniguruma, with \p{L} and \p{N} by the Unicode version that the `tokenizers` package carries. Throws
+/// others by Oniguruma, with classes such as \p{L} by the Unicode version that the `tokenizers` package carries. Throws
 /// BadFile with Oniguruma's words for an expression that does not compile.
 std::unique_ptr<const Pattern> regex_pattern(const std::string& expression);
 /// The pattern of GPT-2, as the ByteLevel pre-tokenizer applies it.

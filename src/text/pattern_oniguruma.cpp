@@ -4,7 +4,6 @@
 #include <mutex>
 
 #include "base/error.h"
-#include "text/char_class.h"
 #include "text/pattern.h"
 #include "text/utf8.h"
 
@@ -34,23 +33,64 @@ std::string onig_message(int code, OnigErrorInfo* info) {
 
 const OnigUChar* bytes_of(std::string_view text) { return reinterpret_cast<const OnigUChar*>(text.data()); }
 
-/// A bracket expression of the measured ranges; nests within other brackets.
-std::string bracket_of(CharBit bit) {
-  std::string out = "[";
-  for (const auto& [first, last] : class_ranges(bit))
-    out += fmt::format("\\x{{{:x}}}-\\x{{{:x}}}", static_cast<uint32_t>(first), static_cast<uint32_t>(last));
-  return out + "]";
+/// Members of a class by name, as ranges in brackets, that an Oniguruma of Unicode 14 lacks.
+struct ClassAddition {
+  std::string_view name, ranges;
+};
+
+#include "text/pattern_classes.inc"
+
+std::string_view addition_to(std::string_view name) {
+  for (const ClassAddition& addition : kClassAdditions)
+    if (addition.name == name) return addition.ranges;
+  return {};
 }
 
-/// Spells \p{L} and \p{N} out, since the Unicode version of the library at hand may be older.
-std::string with_measured_classes(const std::string& expression) {
+/// The class that an escape at the start of `rest` names (\p{L}, \P{L}, \p{^L}, \w, \d, \W, \D), its length and sense.
+struct ClassEscape {
+  std::string_view name;
+  size_t length = 0;
+  bool negated = false;
+};
+
+ClassEscape class_escape(std::string_view rest) {
+  if (rest.size() < 2 || rest[0] != '\\') return {};
+  switch (rest[1]) {
+    case 'w':
+    case 'd':
+      return {rest.substr(1, 1), 2, false};
+    case 'W':
+      return {"w", 2, true};
+    case 'D':
+      return {"d", 2, true};
+    case 'p':
+    case 'P': {
+      const size_t close = rest.find('}');
+      if (rest.size() < 4 || rest[2] != '{' || close == std::string_view::npos) return {};
+      std::string_view name = rest.substr(3, close - 3);
+      const bool caret = name.starts_with('^');
+      if (caret) name.remove_prefix(1);
+      return {name, close + 1, caret != (rest[1] == 'P')};
+    }
+    default:
+      return {};
+  }
+}
+
+/// Adds to the classes that an expression names what the `tokenizers` package's newer Oniguruma has in them. A bracket
+/// may stand alone or within another.
+std::string with_newer_classes(const std::string& expression) {
   std::string out;
   for (size_t at = 0; at < expression.size();) {
     const std::string_view rest = std::string_view(expression).substr(at);
-    if (rest.starts_with("\\p{L}") || rest.starts_with("\\p{N}")) {
-      static const std::string letters = bracket_of(kLetterBit), numbers = bracket_of(kNumberBit);
-      out += rest[3] == 'L' ? letters : numbers;
-      at += 5;
+    const ClassEscape escape = class_escape(rest);
+    const std::string_view ranges = addition_to(escape.name);
+    if (escape.length > 0 && !ranges.empty()) {
+      const std::string known = escape.name.size() == 1 && (escape.name == "w" || escape.name == "d")
+                                    ? "\\" + std::string(escape.name)
+                                    : "\\p{" + std::string(escape.name) + "}";
+      out.append(escape.negated ? "[^" : "[").append(known).append(ranges).append("]");
+      at += escape.length;
     } else {
       const size_t step = rest[0] == '\\' && rest.size() > 1 ? 2 : 1;
       out += rest.substr(0, step);
@@ -70,7 +110,7 @@ class Oniguruma final : public Pattern {
     });
     require(expression.size() <= kMaxExpressionBytes, ErrorCode::kBadFile,
             "regular expression of {} bytes is longer than {}", expression.size(), kMaxExpressionBytes);
-    const std::string spelled = with_measured_classes(expression);
+    const std::string spelled = with_newer_classes(expression);
     regex_t* regex = nullptr;
     OnigErrorInfo info{};
     const int code = onig_new(&regex, bytes_of(spelled), bytes_of(spelled) + spelled.size(), ONIG_OPTION_NONE,
