@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 from onnxruntime import quantization as q
 
 TYPES = {"uint8": q.QuantType.QUInt8, "int8": q.QuantType.QInt8}
@@ -153,8 +154,16 @@ def main():
     args = ap.parse_args()
     if args.approach == "static" and not args.calibration:
         ap.error("--approach static needs --calibration")
+    opset = next(
+        o.version for o in onnx.load(args.input, load_external_data=False).opset_import if o.domain in ("", "ai.onnx")
+    )
+    if args.approach == "static" and args.per_channel and opset < 13:
+        ap.error(f"{args.input} is of opset {opset}; QuantizeLinear has an axis since 13 (export_onnx.py --opset 13)")
     logging.disable(logging.WARNING)
     quantize(args)
+    onnxruntime.InferenceSession(
+        args.output, providers=["CPUExecutionProvider"]
+    )  # a file that does not load is no oracle
     count = lambda path: dict(sorted(collections.Counter(n.op_type for n in onnx.load(path).graph.node).items()))
     print(
         json.dumps(
