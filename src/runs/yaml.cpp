@@ -22,11 +22,14 @@ class Reader {
     if (depth > 32) fail_at(node, "is nested deeper than 32 levels");
     switch (node.Type()) {
       case YAML::NodeType::Null:
-      case YAML::NodeType::Undefined: return nullptr;
-      case YAML::NodeType::Scalar: return scalar(node);
+      case YAML::NodeType::Undefined:
+        return nullptr;
+      case YAML::NodeType::Scalar:
+        return scalar(node);
       case YAML::NodeType::Sequence: {
         Json list = Json::array();
-        for (size_t i = 0; i < node.size(); ++i) list.push_back(read(node[i], fmt::format("{}[{}]", path, i), depth + 1));
+        for (size_t i = 0; i < node.size(); ++i)
+          list.push_back(read(node[i], fmt::format("{}[{}]", path, i), depth + 1));
         return list;
       }
       case YAML::NodeType::Map: {
@@ -92,7 +95,9 @@ void refuse_anchors(std::string_view text, const std::string& file) {
     } else if (fresh && c == '#') {
       comment = true;
     } else if (fresh && (c == '&' || c == '*')) {
-      throw Error(ErrorCode::kBadFile, "anchors and aliases are not used in run files; write the value out, or quote a text that begins with & or *")
+      throw Error(
+          ErrorCode::kBadFile,
+          "anchors and aliases are not used in run files; write the value out, or quote a text that begins with & or *")
           .at("line", std::to_string(line))
           .at("file", file);
     }
@@ -126,6 +131,8 @@ YamlDocument parse_yaml(std::string_view text, const std::string& file) {
   }
 }
 
-YamlDocument read_yaml(const std::filesystem::path& path) { return parse_yaml(read_text(path, 1 << 20), path.string()); }
+YamlDocument read_yaml(const std::filesystem::path& path) {
+  return parse_yaml(read_text(path, 1 << 20), path.string());
+}
 
 }  // namespace assay::runs

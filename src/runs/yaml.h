@@ -19,8 +19,8 @@ struct YamlDocument {
   int line_of(std::string_view path) const;
 };
 
-/// Reads one document of plain YAML: maps with text keys, lists, scalars typed by the YAML 1.2 core schema. BadFile names
-/// file and line for a syntax error, a key given twice, an anchor, or nesting beyond 32.
+/// Reads one document of plain YAML: maps with text keys, lists, scalars typed by the YAML 1.2 core schema. BadFile
+/// names file and line for a syntax error, a key given twice, an anchor, or nesting beyond 32.
 YamlDocument parse_yaml(std::string_view text, const std::string& file);
 YamlDocument read_yaml(const std::filesystem::path& path);
 

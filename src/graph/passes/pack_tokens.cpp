@@ -49,6 +49,19 @@ bool only_moves(const Node& n) {
   return n.domain.empty() && kMoves.contains(n.op_type);
 }
 
+/// Attentions and all that depends on one.
+std::set<NodeId> reached_from_attention(const Graph& g, const std::vector<NodeId>& order) {
+  std::set<NodeId> reached;
+  for (const NodeId id : order) {
+    const Node& n = g.node(id);
+    const bool feeds = std::any_of(n.inputs.begin(), n.inputs.end(), [&](ValueId v) {
+      return v != kNoValue && g.value(v).producer != kNoNode && reached.contains(g.value(v).producer);
+    });
+    if (feeds || n.is("Attention", "assay")) reached.insert(id);
+  }
+  return reached;
+}
+
 }  // namespace
 
 void pack_tokens(Graph& graph, Witness& witness, std::vector<FusionNote>& notes) {
@@ -70,11 +83,18 @@ void pack_tokens(Graph& graph, Witness& witness, std::vector<FusionNote>& notes)
     if (n.is("Softmax")) why = n.label() + " was not fused";
     if (can_pack(graph, witness, n)) region.push_back(id);
   }
-  const std::set<NodeId> inside(region.begin(), region.end());
-  for (const NodeId id : region)
-    for (const NodeId u : graph.value(graph.node(id).outputs[0]).users)
-      if (!inside.contains(u) && !only_moves(graph.node(u)) && why.empty())
+  // Reverse order, so that a node left out leaves out what feeds only it. Before any attention a node may simply stay
+  // padded; behind one, its padded positions would hold zeros where the model holds numbers.
+  std::set<NodeId> inside(region.begin(), region.end());
+  const std::set<NodeId> behind = reached_from_attention(graph, order);
+  for (auto it = region.rbegin(); it != region.rend(); ++it)
+    for (const NodeId u : graph.value(graph.node(*it).outputs[0]).users) {
+      if (inside.contains(u) || only_moves(graph.node(u))) continue;
+      if (behind.contains(*it) && why.empty())
         why = graph.node(u).label() + " may mix what stands at padded positions into its result";
+      inside.erase(*it);
+    }
+  std::erase_if(region, [&](NodeId id) { return !inside.contains(id); });
   if (mask == kNoValue && why.empty()) return;  // no attention: nothing to pack
   if (!why.empty()) {
     notes.push_back({"pack_tokens", "graph", false, why});

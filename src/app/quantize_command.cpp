@@ -1,0 +1,108 @@
+#include <filesystem>
+
+#include "app/command.h"
+#include "app/scheme_arguments.h"
+#include "formats/onnx_write.h"
+#include "formats/registry.h"
+#include "quant/calibrator.h"
+#include "quant/quantizer.h"
+#include "runs/data_split.h"
+#include "workloads/evaluate.h"
+
+namespace assay::app {
+namespace {
+
+struct Arguments {
+  std::string model, out;
+  SchemeArguments scheme;
+  std::string data, task, tokenizer, preprocess, cache;
+  int64_t samples = 100;
+  bool moving_average = false;
+  EngineArguments engine;
+  JsonArgument json;
+};
+
+quant::Calibration calibration_of(const Arguments& a, const LoadedModel& loaded, const quant::Quantizer& quantizer,
+                                  int threads, Progress& progress) {
+  const std::string print = quant::fingerprint(quantizer.float_model());
+  if (!a.cache.empty() && std::filesystem::exists(a.cache)) return quant::load_calibration(a.cache, print, "minmax");
+  require(!a.data.empty(), ErrorCode::kInvalidArgument, "static quantization needs --calibration-data");
+  workloads::TaskSetup setup;
+  setup.info = loaded.info;
+  if (!a.tokenizer.empty()) setup.info.tokenizer = a.tokenizer;
+  if (!a.preprocess.empty()) setup.info.preprocessor = a.preprocess;
+  const std::string task_name = a.task.empty() ? loaded.info.task : a.task;
+  require(!task_name.empty(), ErrorCode::kInvalidArgument,
+          "the model does not say its task; give --task so that the calibration data can be prepared");
+  const auto task = workloads::make_task(task_name, setup);
+  const size_t cut = a.data.find('[');
+  const workloads::Dataset data = runs::read_split(
+      a.data.substr(0, cut), cut == std::string::npos ? std::nullopt : std::optional(a.data.substr(cut)));
+  std::vector<Port> ports;
+  const Graph& g = quantizer.float_model().graph;
+  for (ValueId v : g.inputs) ports.push_back({g.value(v).name, g.value(v).type});
+  workloads::SampleStream stream(*task, data, ports, a.samples);
+  quant::CalibrationOptions options;
+  options.threads = threads;
+  options.observer.moving_average = a.moving_average;
+  quant::Calibration c = quant::calibrate(
+      quantizer.float_model(), quantizer.tensors_to_observe(), [&](quant::Sample& s) { return stream.next(s); },
+      options, progress);
+  if (!a.cache.empty()) quant::save_calibration(c, a.cache);
+  return c;
+}
+
+void quantize(const Arguments& a, const Environment& env) {
+  const quant::QuantScheme scheme = a.scheme.scheme();
+  LoadedModel loaded = load_model(a.model);
+  for (const std::string& n : loaded.notes) env.progress.note(n);
+  const SessionOptions options = a.engine.options(env);
+  put_model_info(loaded.info, loaded.model.metadata);
+  quant::Quantizer quantizer(loaded.model, scheme);
+  Model quantized;
+  if (scheme.approach == quant::Approach::kStatic) {
+    const quant::Calibration c = calibration_of(a, loaded, quantizer, options.threads, env.progress);
+    if (env.progress.interrupted()) return;
+    quantized = quantizer.quantize(&c, options.threads);
+  } else {
+    quantized = quantizer.quantize(nullptr, options.threads);
+  }
+  const quant::QuantPlan plan = quantizer.plan();
+  write_onnx(quantized, a.out);
+  const auto bytes = static_cast<int64_t>(std::filesystem::file_size(a.out));
+  Json result = {{"model", a.model}, {"out", a.out}, {"bytes", bytes}};
+  result["plan"] = quant::to_json(plan);
+  a.json.write(result);
+  if (!a.json.to_stdout()) print(quant::to_text(plan) + fmt::format("{} -> {}, {} bytes\n", a.model, a.out, bytes));
+}
+
+}  // namespace
+
+void add_quantize(CLI::App& parent, const Environment& env) {
+  auto a = std::make_shared<Arguments>();
+  CLI::App* c =
+      parent.add_subcommand("quantize", "write an int8 model as standard ONNX, saying what became of every node");
+  c->add_option("MODEL", a->model, "ONNX file or checkpoint folder")->required();
+  c->add_option("-o,--output", a->out, "the .onnx file to write")->required();
+  a->scheme.declare(*c);
+  c->add_option("--calibration-data", a->data, "static: data whose ranges are observed, rows as in train.json[:100]");
+  c->add_option("--calibration-samples", a->samples, "static: rows of it")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  c->add_flag("--calibration-moving-average", a->moving_average, "static: average the ranges of samples");
+  c->add_option("--calibration-cache", a->cache, "static: file that keeps the ranges for the next run");
+  c->add_option("--task", a->task, "how calibration data is prepared (default: the model's task)");
+  c->add_option("--tokenizer", a->tokenizer, "tokenizer.json, when it is not beside the model");
+  c->add_option("--preprocess", a->preprocess, "preprocessor_config.json, when it is not beside the model");
+  a->engine.declare(*c);
+  a->json.declare(*c);
+  c->footer(
+      "Examples:\n  assay quantize models/minilm-l6-squad -o int8.onnx --approach dynamic --per-channel\n"
+      "  assay quantize model.onnx -o static.onnx --approach static --operators Add,MatMul --exclude "
+      "layernorm,gelu,residual,gather,softmax \\\n"
+      "      --calibration-data train.json --calibration-samples 100 --task question-answering --tokenizer "
+      "tokenizer.json");
+  c->callback([a, &env] { quantize(*a, env); });
+}
+
+}  // namespace assay::app

@@ -1,0 +1,331 @@
+#include "runs/sweep.h"
+
+#include <fmt/chrono.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "bench/random_inputs.h"
+#include "engine/engine.h"
+#include "formats/onnx_read.h"
+#include "formats/onnx_write.h"
+#include "formats/registry.h"
+#include "quant/calibrator.h"
+#include "quant/quantizer.h"
+#include "report/format.h"
+#include "report/results_json.h"
+#include "runs/child_measure.h"
+#include "runs/data_split.h"
+#include "runs/environment.h"
+#include "runs/node_damage.h"
+#include "runs/timing.h"
+#include "workloads/evaluate.h"
+
+namespace assay::runs {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Bytes of a model on disk: the file with its external data, or the weights of a folder.
+int64_t model_bytes(const fs::path& path) {
+  int64_t bytes = 0;
+  const auto add = [&](const fs::path& file) {
+    if (fs::is_regular_file(file)) bytes += static_cast<int64_t>(fs::file_size(file));
+  };
+  if (!fs::is_directory(path)) {
+    add(path);
+    add(path.string() + ".data");
+    return bytes;
+  }
+  for (const auto& entry : fs::directory_iterator(path))
+    if (entry.path().extension() == ".safetensors" || entry.path().extension() == ".onnx" ||
+        entry.path().extension() == ".data")
+      add(entry.path());
+  return bytes;
+}
+
+std::vector<report::Parameter> parameters_of(const RunFile& run) {
+  std::vector<report::Parameter> out;
+  for (const auto& [name, value] : run.fields.items()) {
+    if (name == "metrics" || name == "task" || name == "time_benchmark_args" || name == "max_eval_samples" ||
+        name == "task_args")
+      continue;
+    out.push_back({name, {value}});
+  }
+  for (const SweptField& f : run.sweep) out.push_back({f.name, f.values});
+  return out;
+}
+
+std::string slug(const Json& value) {
+  std::string s;
+  for (const char c : report::short_text(value)) s += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '-';
+  s.erase(std::unique(s.begin(), s.end(), [](char a, char b) { return a == '-' && b == '-'; }), s.end());
+  return s.substr(0, 40);
+}
+
+/// One sweep while it runs: what all cells share.
+class Sweep {
+ public:
+  Sweep(const RunFile& run, const SweepOptions& options, const Clock& clock, Progress& progress)
+      : run_(run), options_(options), clock_(clock), progress_(progress), common_(run.config(0)) {
+    session_ = options.session;
+    if (common_.threads > 0) session_.threads = common_.threads;
+  }
+
+  report::Record execute() {
+    const int64_t start = clock_.now_ns();
+    load();
+    begin_record();
+    for (size_t i = 0; i < run_.cells(); ++i) {
+      report::Cell cell = named_cell(i);
+      const fs::path file = options_.folder / "cells" / (cell.id + ".json");
+      if (progress_.interrupted()) {
+        cell.status = report::CellStatus::kSkipped;
+        cell.reason = "interrupted before it ran; the same command with --resume goes on from here";
+      } else if (!(options_.resume && take_finished(file, cell))) {
+        progress_.note(fmt::format("cell {}/{}: {}", i + 1, run_.cells(), report::cell_label(record_, cell)));
+        run_cell(i, cell);
+        if (progress_.interrupted()) {
+          cell.status = report::CellStatus::kSkipped;
+          cell.reason = "interrupted while it ran; the same command with --resume runs it again";
+        } else {
+          keep(file, cell);
+        }
+      } else {
+        progress_.note(fmt::format("cell {}/{}: {}: taken from {}", i + 1, run_.cells(),
+                                   report::cell_label(record_, cell), file.string()));
+      }
+      record_.cells.push_back(std::move(cell));
+    }
+    record_.wall_s = static_cast<double>(clock_.now_ns() - start) * 1e-9;
+    finish_environment(record_, noise_before_);
+    return std::move(record_);
+  }
+
+ private:
+  void load() {
+    loaded_ = load_model(common_.model_name_or_path, {.opset = common_.opset});
+    for (const std::string& n : loaded_.notes) progress_.note(n);
+    workloads::TaskSetup setup;
+    setup.info = loaded_.info;
+    setup.keys.data = {common_.dataset.data_keys.begin(), common_.dataset.data_keys.end()};
+    setup.keys.ref = common_.dataset.ref_keys;
+    setup.metrics = common_.metrics;
+    if (common_.task == "text-classification") setup.is_regression = common_.is_regression;
+    task_ = workloads::make_task(common_.task, setup);
+    eval_data_ = read_split(common_.dataset.path, common_.dataset.eval_split);
+    for (const std::string& n : eval_data_.notes) progress_.note(n);
+    if (common_.dataset.calibration_split) {
+      calibration_data_ = read_split(common_.dataset.path, common_.dataset.calibration_split);
+      if (calibration_data_->rows == eval_data_.rows)
+        record_.notes.push_back(
+            "the calibration rows are the evaluation rows: ranges were fitted to the very questions that are scored");
+    }
+    Model copy = loaded_.model;
+    copy.graph = loaded_.model.graph.clone();
+    baseline_ = std::make_unique<NativeEngine>(std::move(copy), session_);
+    key_ = hash_text(fmt::format("{} {} {} {} {} {}", run_.fields.dump(), quant::fingerprint(loaded_.model),
+                                 eval_data_.hash.hex(), calibration_data_ ? calibration_data_->hash.hex() : "",
+                                 kernels::to_string(session_.isa), ASSAY_VERSION))
+               .hex();
+  }
+
+  void begin_record() {
+    record_.title = run_.title;
+    record_.task = common_.task;
+    record_.model_type = loaded_.info.model_type;
+    record_.backend = "local";
+    record_.datasets = {common_.dataset.name.value_or(common_.dataset.path)};
+    record_.metrics = common_.metrics;
+    record_.parameters = parameters_of(run_);
+    if (run_.fields.contains("task_args")) record_.task_args = run_.fields["task_args"];
+    record_.time_benchmark_args = {{"duration", common_.duration_s}, {"warmup_runs", common_.warmup_runs}};
+    record_.max_eval_samples = common_.max_eval_samples;
+    record_.started_at = fmt::format(
+        "{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+    record_.command = options_.command;
+    noise_before_ = begin_environment(record_, session_);
+  }
+
+  report::Cell named_cell(size_t i) const {
+    report::Cell cell;
+    cell.values = run_.values(i);
+    cell.id = fmt::format("{:03}", i + 1);
+    for (const Json& v : cell.values) cell.id += "-" + slug(v);
+    return cell;
+  }
+
+  std::string cell_key(const report::Cell& cell) const { return hash_text(key_ + Json(cell.values).dump()).hex(); }
+
+  /// A cell file is a record of its own with one cell, so that it has one reader and writer with the final report.
+  void keep(const fs::path& file, const report::Cell& cell) const {
+    report::Record one = record_;
+    one.cells = {cell};
+    Json json = {{"key", cell_key(cell)}, {"record", report::to_json(one)}};
+    write_text(file, json.dump(1, ' ', false, Json::error_handler_t::replace));
+  }
+
+  bool take_finished(const fs::path& file, report::Cell& cell) {
+    if (!fs::exists(file)) return false;
+    try {
+      const Json json = Json::parse(read_text(file), nullptr, false);
+      if (!json.is_object() || json.value("key", "") != cell_key(cell)) return false;
+      const report::Record one = report::record_from_json(json.at("record"));
+      if (one.cells.size() != 1 || one.cells[0].status != report::CellStatus::kOk) return false;
+      cell = one.cells[0];
+      record_.evaluated_samples = std::max(record_.evaluated_samples, one.evaluated_samples);
+      return true;
+    } catch (const std::exception& e) {
+      progress_.note(fmt::format("{} is not usable and the cell runs again: {}", file.string(), e.what()));
+      return false;
+    }
+  }
+
+  void run_cell(size_t i, report::Cell& cell) {
+    try {
+      const RunConfig config = run_.config(i);
+      quant::Quantizer quantizer(loaded_.model, config.scheme);
+      quantizer.measure_weights(session_.threads);
+      std::optional<quant::Calibration> calibration;
+      if (config.scheme.approach == quant::Approach::kStatic) calibration = calibrate(config, quantizer);
+      if (progress_.interrupted()) return;
+      const fs::path file = options_.folder / "models" / (cell.id + ".onnx");
+      const quant::QuantPlan plan = quantizer.plan();
+      write_onnx(quantizer.quantize(calibration ? &*calibration : nullptr, session_.threads), file);
+      cell.notes = plan.notes;
+      add_nodes(plan, cell);
+
+      NativeEngine optimized(read_onnx(file), session_);  // what the file holds is what is measured
+      baseline_side(cell);
+      cell.optimized = measure(optimized, "int8", file, cell);
+      if (progress_.interrupted()) return;
+      time(config, optimized, cell);
+      add_node_damage(loaded_.model, read_onnx(file), *task_, eval_data_, session_, cell);
+      cell.optimized.model_bytes = model_bytes(file);
+      if (!options_.keep_models) fs::remove(file);
+    } catch (const Error& e) {
+      cell.status = report::CellStatus::kFailed;
+      cell.reason = fmt::format("{}: {}", to_string(e.code()), e.what());
+      progress_.note("  failed: " + cell.reason);
+    } catch (const std::exception& e) {
+      cell.status = report::CellStatus::kFailed;
+      cell.reason = e.what();
+      progress_.note("  failed: " + cell.reason);
+    }
+  }
+
+  quant::Calibration calibrate(const RunConfig& config, const quant::Quantizer& quantizer) {
+    std::vector<Port> ports;
+    const Graph& g = quantizer.float_model().graph;
+    for (ValueId v : g.inputs) ports.push_back({g.value(v).name, g.value(v).type});
+    workloads::SampleStream stream(*task_, *calibration_data_, ports, config.calibration->num_calibration_samples);
+    quant::CalibrationOptions o;
+    o.threads = session_.threads;
+    o.observer.method = config.calibration->method;
+    o.observer.moving_average = config.calibration->moving_average;
+    o.observer.averaging_constant = static_cast<float>(config.calibration->moving_average_constant);
+    return quant::calibrate(
+        quantizer.float_model(), quantizer.tensors_to_observe(), [&](quant::Sample& s) { return stream.next(s); }, o,
+        progress_);
+  }
+
+  static void add_nodes(const quant::QuantPlan& plan, report::Cell& cell) {
+    for (const quant::NodePlan& n : plan.nodes) {
+      report::NodeDecision d;
+      d.node = n.scope.empty() ? n.node : n.scope + "/" + n.node;
+      d.op = n.op_type;
+      d.quantized = n.quantized();
+      d.scheme = n.form;
+      d.reason = n.reason;
+      d.weight_bytes = n.weight_bytes;
+      cell.nodes.push_back(std::move(d));
+    }
+  }
+
+  report::Side measure(Engine& engine, const std::string& kind, const fs::path& path, report::Cell& cell) {
+    workloads::EvalOptions o;
+    o.max_samples = common_.max_eval_samples.value_or(0);
+    o.threads = session_.threads;
+    const workloads::EvalResult r = workloads::evaluate(*task_, eval_data_, engine, o, clock_, progress_);
+    record_.evaluated_samples = r.samples;
+    report::Side side;
+    side.engine = fmt::format("{} {} {}", engine.name(), engine.version(), kind);
+    for (const workloads::Metric& m : r.metrics) side.metrics.emplace_back(m.name, m.value);
+    side.eval_samples_per_s = r.samples_per_s;
+    side.model_bytes = model_bytes(path);
+    if (!options_.executable.empty() && !r.interrupted) {
+      std::string why;
+      const auto cost = measure_in_child(options_.executable, path, *std::ranges::max_element(common_.batch_sizes),
+                                         *std::ranges::max_element(common_.input_lengths), session_.threads,
+                                         std::string(kernels::to_string(session_.isa)), why);
+      if (cost) {
+        side.load_ms = cost->load_ms;
+        side.peak_memory_bytes = cost->peak_memory_bytes;
+      } else {
+        cell.notes.push_back("load time and peak memory are missing: " + why);
+      }
+    }
+    return side;
+  }
+
+  /// The original is measured once and stands beside every cell.
+  void baseline_side(report::Cell& cell) {
+    if (!baseline_result_) {
+      progress_.note("the original model");
+      report::Cell notes;
+      baseline_result_ = measure(*baseline_, "fp32", common_.model_name_or_path, notes);
+      record_.notes.insert(record_.notes.end(), notes.notes.begin(), notes.notes.end());
+      if (progress_.interrupted()) baseline_result_.reset();
+    }
+    if (baseline_result_) cell.baseline = *baseline_result_;
+  }
+
+  void time(const RunConfig& config, NativeEngine& optimized, report::Cell& cell) {
+    Engine* engines[] = {baseline_.get(), &optimized};
+    const TimeOptions o{.duration_s = config.duration_s, .warmup_runs = config.warmup_runs};
+    const std::vector<int64_t> lengths =
+        has_free_length(loaded_.model.graph) ? config.input_lengths : std::vector<int64_t>{0};
+    progress_.begin("time", static_cast<int64_t>(config.batch_sizes.size() * lengths.size()));
+    for (const int64_t batch : config.batch_sizes)
+      for (const int64_t length : lengths) {
+        const auto inputs = random_inputs(loaded_.model.graph, batch, std::max<int64_t>(length, 1), 1);
+        const std::vector<std::vector<Tensor>> both = {inputs, inputs};
+        const auto loops = time_interleaved(engines, both, o, clock_, progress_);
+        report::TimePoint point;
+        point.batch_size = batch;
+        point.input_length = length;
+        point.baseline = to_timing(loops[0], batch);
+        point.optimized = to_timing(loops[1], batch);
+        cell.time.push_back(std::move(point));
+        progress_.advance();
+        if (progress_.interrupted()) break;
+      }
+    progress_.end();
+  }
+
+  const RunFile& run_;
+  const SweepOptions& options_;
+  const Clock& clock_;
+  Progress& progress_;
+  RunConfig common_;
+  SessionOptions session_;
+  LoadedModel loaded_;
+  std::unique_ptr<workloads::Task> task_;
+  workloads::Dataset eval_data_;
+  std::optional<workloads::Dataset> calibration_data_;
+  std::unique_ptr<NativeEngine> baseline_;
+  std::optional<report::Side> baseline_result_;
+  report::Record record_;
+  EnvironmentProbe noise_before_;
+  std::string key_;
+};
+
+}  // namespace
+
+report::Record run_sweep(const RunFile& run, const SweepOptions& options, const Clock& clock, Progress& progress) {
+  return Sweep(run, options, clock, progress).execute();
+}
+
+}  // namespace assay::runs
