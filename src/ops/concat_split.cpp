@@ -47,7 +47,9 @@ class Split final : public Op {
   explicit Split(const OpInit& init)
       : axis_(init.node.get_int("axis", 0)),
         outputs_(static_cast<int64_t>(init.node.outputs.size())),
-        sizes_(init.node.get_ints("split")) {}
+        sizes_(init.node.get_ints("split")) {
+    require(outputs_ > 0, ErrorCode::kInvalidArgument, "Split without outputs");
+  }
 
   void run(OpContext& ctx) const override {
     const TensorView& x = need_input(ctx, 0, "input");

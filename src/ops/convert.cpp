@@ -28,7 +28,7 @@ SmallFloat format_of(DType dtype) {
     case DType::kFloat8E5M2FNUZ:
       return {5, 2, 16, 0x7f, 0x80, 0x80, false};
     case DType::kFloat4E2M1:
-      return {2, 1, 1, 0x7, 0x7, 0x7, true};
+      return {2, 1, 1, 0x7, 0x8, 0x8, true};  // no NaN: it becomes -0
     default:
       fail(ErrorCode::kInternal, "{} is no small float", to_string(dtype));
   }
