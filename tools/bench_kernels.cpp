@@ -1,7 +1,7 @@
 // How near the kernels come to what this machine can do: best of many short runs, beside a peak measured in the same
 // breath.
 //
-//   bench_kernels [f32|int8|attention|norm|unary]... [--threads 1,2] [--shape M,K,N] [--isa NAME] [--ms 60]
+//   bench_kernels [f32|int8|int8_wide|attention|norm|unary]... [--threads 1,2] [--shape M,K,N] [--isa NAME] [--ms 60]
 //
 // One line a case: kind, shape, threads, microseconds, GOPS (two a multiply-add), share of the peak in percent.
 
@@ -198,7 +198,7 @@ void print(const std::string& kind, const std::string& shape, int threads, doubl
              ops / us / 1e3, 100 * ops / us / 1e3 / limit);
 }
 
-void gemm_case(const Options& o, bool int8, int64_t m, int64_t k, int64_t n, int threads) {
+void gemm_case(const Options& o, bool int8, int64_t m, int64_t k, int64_t n, int threads, bool wide) {
   Rng rng(1);
   Memory out(static_cast<size_t>(m * n) * 4);
   Epilogue e;
@@ -209,7 +209,13 @@ void gemm_case(const Options& o, bool int8, int64_t m, int64_t k, int64_t n, int
   if (int8) {
     Memory a(static_cast<size_t>(m * k)), b(static_cast<size_t>(k * n)), packed(packed_int8_bytes(o.isa, k, n));
     for (int64_t i = 0; i < m * k; ++i) a.as<uint8_t>()[i] = static_cast<uint8_t>(rng.next());
-    for (int64_t i = 0; i < k * n; ++i) b.as<uint8_t>()[i] = static_cast<uint8_t>(rng.next());
+    // "int8": weights as one scale for the tensor leaves them, bell-shaped with a far tail; "int8_wide": as one for
+    // each column.
+    for (int64_t i = 0; i < k * n; ++i) {
+      double bell = -6;
+      for (int j = 0; j < 12; ++j) bell += rng.uniform();
+      b.as<int8_t>()[i] = static_cast<int8_t>(std::clamp(bell * (wide ? 40 : 26), -127.0, 127.0));
+    }
     const PackedInt8 w = pack_int8(o.isa, k, n, b.data, n, false, false, packed.data, threads);
     Memory scratch(gemm_int8_scratch_bytes(o.isa, m, n, k, threads));
     std::vector<int32_t> zps(static_cast<size_t>(m), 117);
@@ -231,20 +237,20 @@ void gemm_case(const Options& o, bool int8, int64_t m, int64_t k, int64_t n, int
     Memory scratch(gemm_f32_packed_scratch_bytes(o.isa, m, n, k, threads));
     us = best_us(o.ms, [&] { gemm_f32_packed(w, m, a.as<float>(), k, e, scratch.data, threads); });
   }
-  print(int8 ? "gemm_int8" : "gemm_f32", fmt::format("{}x{}x{}", m, k, n), threads, us, ops,
+  print(int8 ? wide ? "int8_wide" : "int8" : "f32", fmt::format("{}x{}x{}", m, k, n), threads, us, ops,
         peak(int8, o.isa, threads));
 }
 
-void gemm_cases(const Options& o, bool int8) {
+void gemm_cases(const Options& o, bool int8, bool wide = false) {
   const int64_t shapes[][2] = {{384, 384}, {384, 1152}, {384, 1536}, {1536, 384},
                                {768, 768}, {768, 2304}, {768, 3072}, {3072, 768}};
   for (int threads : o.threads) {
     if (!o.shape.empty()) {
-      gemm_case(o, int8, o.shape[0], o.shape[1], o.shape[2], threads);
+      gemm_case(o, int8, o.shape[0], o.shape[1], o.shape[2], threads, wide);
       continue;
     }
     for (const auto& s : shapes)
-      for (int64_t m : {1, 8, 32, 64, 128, 512, 1024}) gemm_case(o, int8, m, s[0], s[1], threads);
+      for (int64_t m : {1, 8, 32, 64, 128, 512, 1024}) gemm_case(o, int8, m, s[0], s[1], threads, wide);
   }
 }
 
@@ -363,6 +369,7 @@ int main(int argc, char** argv) {
   for (const std::string& kind : o.kinds) {
     if (kind == "f32") gemm_cases(o, false);
     if (kind == "int8") gemm_cases(o, true);
+    if (kind == "int8_wide") gemm_cases(o, true, true);
     if (kind == "attention") attention_cases(o);
     if (kind == "norm") norm_cases(o);
     if (kind == "unary") unary_cases(o);

@@ -145,6 +145,51 @@ TEST(GemmInt8, ExtremeValuesDoNotSaturate) {
     }
 }
 
+// Weights as they are in models: narrow, with a few far out. Where a level has a kernel that sums pairs in 16 bits,
+// these take it, and its clipped weights with their extra groups must give the exact sums for the largest activations
+// too.
+TEST(GemmInt8, NarrowWeightsWithOutliersAreExact) {
+  Rng rng(12);
+  int pair_safe = 0;
+  for (int64_t m : {1, 2, 3, 4, 5, 6, 7, 20})
+    for (int64_t k : {5, 8, 63, 256, 259, 1000})
+      for (int64_t n : {1, 16, 40}) {
+        Case c{m, k, n};
+        c.a_signed = rng.below(2) != 0;
+        c.b_unsigned = rng.below(2) != 0;
+        c.row_zero_points = rng.below(2) != 0;
+        c.b_zp = c.b_unsigned ? 130 : static_cast<int32_t>(rng.below(3));
+        Data d = make_data(c, static_cast<uint64_t>(m + k + n));
+        const uint8_t flip = c.b_unsigned ? 0x80 : 0;
+        for (uint8_t& w : d.b)
+          w = static_cast<uint8_t>(static_cast<uint8_t>(static_cast<int>(rng.below(100)) - 50) ^ flip);
+        // A pair of the largest weights of one sign in every 64 of k, on both sides of the group of four.
+        for (int64_t i = 0; i + 4 <= k; i += 64)
+          for (int64_t j = 0; j < n; j += 3) {
+            const auto big = static_cast<uint8_t>(static_cast<int8_t>(j % 2 == 0 ? 127 : -128));
+            const int64_t at = i + (j % 4 < 2 ? 0 : 2);
+            d.b[static_cast<size_t>(at * n + j)] = d.b[static_cast<size_t>((at + 1) * n + j)] =
+                static_cast<uint8_t>(big ^ flip);
+          }
+        const auto top = static_cast<uint8_t>(c.a_signed ? 127 : 255);
+        for (size_t i = 0; i < d.a.size(); i += 1 + rng.below(3)) d.a[i] = top;
+        const auto expected = plain(c, d);
+        for (const TestLevel& level : test_levels()) {
+          ASSERT_EQ(run_raw(*level.leaves, c, d, 1 + static_cast<int>(rng.below(2))), expected)
+              << level.name << " m " << m << " k " << k << " n " << n;
+          if (level.leaves->pair_safe.tile != nullptr) {
+            const PackedHolder b(*level.leaves, c, d.b, 1);
+            int32_t taken;
+            std::memcpy(&taken, b.bytes.data(), 4);
+            pair_safe += taken;
+          }
+        }
+      }
+  if (isa_supported(Isa::kAvx2)) {
+    EXPECT_EQ(pair_safe, 8 * 6 * 3);
+  }
+}
+
 TEST(GemmInt8, EmptyProducts) {
   for (const TestLevel& level : test_levels()) {
     const Case no_rows{0, 8, 5};

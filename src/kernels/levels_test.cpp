@@ -67,16 +67,16 @@ TEST(Isa, EveryTableIsComplete) {
     const Leaves& t = leaves(isa);
     EXPECT_EQ(t.isa, isa);
     // The struct holds pointers from gemm_int8_tile on, and none may be null.
-    EXPECT_TRUE(t.gemm_int8_tile && t.int8_tile_panels && t.int8_row && t.gemm_f32_tile && t.f32_tile_panels &&
-                t.transpose_panel && t.epilogue_f32 && t.correct_i32 && t.scale_i32 && t.unary && t.min_max &&
+    EXPECT_TRUE(t.dense.tile && t.dense.tile_panels && t.dense.row && t.gemm_f32_tile && t.f32_tile_panels &&
+                t.transpose_panel && t.epilogue_f32 && t.correct_i32 && t.epilogue_i32 && t.unary && t.min_max &&
                 t.quantize && t.quantize_each && t.dequantize && t.dequantize_i32 && t.norm_row && t.softmax_row &&
                 t.attention_row && t.scale_row);
-    EXPECT_LE(t.int8.mr, kMaxMr);
-    EXPECT_LE(t.int8.nr, kMaxNr);
+    EXPECT_LE(t.dense.mr, kMaxMr);
+    EXPECT_LE(t.dense.nr, kMaxNr);
     EXPECT_LE(t.f32_mr, kMaxMr);
     EXPECT_LE(t.f32_nr, kMaxNr);
-    for (int rows = 1; rows <= t.int8.mr; ++rows)
-      EXPECT_LE(t.int8_tile_panels(rows) * rows * t.int8.nr, kMaxMr * kMaxNr) << to_string(isa) << " rows " << rows;
+    for (int rows = 1; rows <= t.dense.mr; ++rows)
+      EXPECT_LE(t.dense.tile_panels(rows) * rows * t.dense.nr, kMaxMr * kMaxNr) << to_string(isa) << " rows " << rows;
     if (!isa_supported(isa))
       std::printf(
           "[  NOT RUN ] level %s: compiled, but this CPU lacks it natively (tested under emulation where listed)\n",

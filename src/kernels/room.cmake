@@ -8,7 +8,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 set(kernels_isa ${CMAKE_SOURCE_DIR}/src/kernels/isa)
 set_source_files_properties(${kernels_isa}/float_avx2.cpp ${kernels_isa}/gemm_f32_avx2.cpp
-                            ${kernels_isa}/gemm_s16s8s32_avx2.cpp PROPERTIES COMPILE_OPTIONS "${avx2}")
+                            ${kernels_isa}/gemm_s16s8s32_avx2.cpp ${kernels_isa}/gemm_u8s8s32_avx2.cpp PROPERTIES COMPILE_OPTIONS "${avx2}")
 set_source_files_properties(${kernels_isa}/gemm_u8s8s32_avx2_vnni.cpp PROPERTIES COMPILE_OPTIONS "${avx2};-mavxvnni")
 set_source_files_properties(${kernels_isa}/float_avx512.cpp ${kernels_isa}/gemm_f32_avx512.cpp
                             ${kernels_isa}/gemm_u8s8s32_avx512_vnni.cpp PROPERTIES COMPILE_OPTIONS "${avx512}")

@@ -9,7 +9,6 @@ namespace {
 constexpr int kMr = 6, kNr = 16, kVectorLanes = 8, kStepBytes = 4, kHalfPanel = 8;
 using V = __m256;
 using Scalar = float;
-using BElement = float;
 
 inline V zero() { return _mm256_setzero_ps(); }
 inline V load_sums(const float* p) { return _mm256_loadu_ps(p); }

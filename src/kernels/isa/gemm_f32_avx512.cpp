@@ -12,7 +12,6 @@ namespace {
 constexpr int kMr = 12, kNr = 32, kVectorLanes = 16, kStepBytes = 4, kHalfPanel = 16;
 using V = __m512;
 using Scalar = float;
-using BElement = float;
 
 inline V zero() { return _mm512_setzero_ps(); }
 inline V load_sums(const float* p) { return _mm512_loadu_ps(p); }

@@ -13,7 +13,6 @@ namespace {
 constexpr int kMr = 6, kNr = 16, kVectorLanes = 8, kStepBytes = 4, kHalfPanel = 32;
 using V = __m256i;
 using Scalar = int32_t;
-using BElement = int8_t;
 
 inline V zero() { return _mm256_setzero_si256(); }
 inline V load_sums(const int32_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
@@ -36,9 +35,9 @@ void gemm_int8_tile(int rows, int panels, int64_t k_groups, const void* a, int64
 
 }  // namespace
 
-const Int8Leaves ASSAY_KERNEL(kGemmU8S8S32Avx2Vnni) = {.int8 = {.mr = kMr, .nr = kNr, .k_group = 4, .widen_a = false},
-                                                       .gemm_int8_tile = gemm_int8_tile,
-                                                       .int8_tile_panels = tile_panels<1>,
-                                                       .int8_row = int8_row};
+const Int8Leaves ASSAY_KERNEL(kGemmU8S8S32Avx2Vnni) = {
+    .dense =
+        {.mr = kMr, .nr = kNr, .k_group = 4, .tile = gemm_int8_tile, .tile_panels = tile_panels<1>, .row = int8_row},
+    .pair_safe = {}};
 
 }  // namespace assay::kernels

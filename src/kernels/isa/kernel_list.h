@@ -12,7 +12,8 @@ extern const Int8Leaves kGemmS16S8S32Scalar;
 
 extern const FloatLeaves kFloatAvx2;
 extern const F32Leaves kGemmF32Avx2;
-extern const Int8Leaves kGemmS16S8S32Avx2;
+extern const Int8Kernel kGemmS16S8S32Avx2;
+extern const Int8Kernel kGemmU8S8S32Avx2;
 
 extern const Int8Leaves kGemmU8S8S32Avx2Vnni;
 

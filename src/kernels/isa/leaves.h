@@ -13,27 +13,35 @@ constexpr int kLanes = 16;
 /// The widest tile of any level: columns of a panel, rows of a tile, panels side by side.
 constexpr int kMaxNr = 32, kMaxMr = 12, kMaxTilePanels = 4;
 
-/// How a level reads int8 weights: panels of `nr` columns; in a panel, groups of `k_group` consecutive k per column.
-struct Int8Layout {
+/// One way to multiply int8 matrices. Packed weights are panels of `nr` columns; a panel holds groups of `k_group`
+/// consecutive k per column: [groups][nr][k_group].
+struct Int8Kernel {
   int mr = 1, nr = 16, k_group = 1;
   bool widen_a = false;  ///< the tile wants A as int16, else as uint8 (int8 A is shifted by 128)
-};
-
-// The working parts of one level: single-threaded, on blocks, without checks. The drivers beside this folder cut the work
-// into blocks and threads. The parts are constants of each instruction set's files: none of their code runs to set them up.
-
-/// The int8 product.
-struct Int8Leaves {
-  Int8Layout int8;
   /// c[r, j] = sum over k of A[r, k] * B[k, j] for `rows` (1..mr) rows and panels * nr columns; k_groups groups.
   /// a: rows of int16 or uint8 at a stride of `a_stride` bytes, zero-padded to whole groups; b: panels at panel_bytes.
-  void (*gemm_int8_tile)(int rows, int panels, int64_t k_groups, const void* a, int64_t a_stride, const int8_t* b,
-                         int64_t panel_bytes, int32_t* c, int64_t c_stride) = nullptr;
+  void (*tile)(int rows, int panels, int64_t k_groups, const void* a, int64_t a_stride, const int8_t* b,
+               int64_t panel_bytes, int32_t* c, int64_t c_stride) = nullptr;
   /// How many panels side by side serve `rows` rows best.
-  int (*int8_tile_panels)(int rows) = nullptr;
+  int (*tile_panels)(int rows) = nullptr;
   /// One row of A made ready: dst int16 (widen_a) or uint8 (plus 128 when signed), padded with zeros to k_padded.
   /// Returns the sum of the row's k values in dst.
-  int32_t (*int8_row)(int64_t k, int64_t k_padded, const void* src, bool is_signed, void* dst) = nullptr;
+  int32_t (*row)(int64_t k, int64_t k_padded, const void* src, bool is_signed, void* dst) = nullptr;
+  /// Where widening B costs: a panel as int16, and the tile that reads it. May be null.
+  void (*widen_panel)(int64_t panel_bytes, const int8_t* src, int16_t* dst) = nullptr;
+  void (*wide_tile)(int rows, int64_t k_groups, const void* a, int64_t a_stride, const int16_t* b, int32_t* c,
+                    int64_t c_stride) = nullptr;
+  /// One panel, to which is added the sum over extra groups e of A[r, groups[e]] * extra[e, j]: what pair-safe weights
+  /// leave over.
+  void (*extra_tile)(int rows, int64_t k_groups, const void* a, int64_t a_stride, const int8_t* b, int count,
+                     const int32_t* groups, const int8_t* extra, int32_t* c, int64_t c_stride) = nullptr;
+};
+
+/// The int8 products of a level. `dense` takes any weights. `pair_safe`, where it has a tile, is faster but sums two
+/// products in 16 bits: its weights are clipped to what cannot saturate, and the rest is in extra groups. Chosen when
+/// packing.
+struct Int8Leaves {
+  Int8Kernel dense, pair_safe;
 };
 
 /// The float product.
@@ -47,18 +55,28 @@ struct F32Leaves {
   void (*transpose_panel)(int64_t k, int cols, int nr, const float* src, int64_t src_stride, float* dst) = nullptr;
 };
 
+/// What turns raw int8 sums of a tile into values: acc -= a_zero_points[r] * b_sums[j] + b_zero_points[j] * a_sums[r]
+/// (int32, wrapping), then the scales. Row values of the tile's rows; column values padded to whole vectors.
+struct IntCorrection {
+  bool any = true;  ///< false: no zero point anywhere
+  const int32_t* a_zero_points = nullptr;
+  const int32_t* a_sums = nullptr;  ///< sums of A's rows less K * a_zero_points
+  const float* a_scales = nullptr;
+  const int32_t* b_sums = nullptr;
+  const int32_t* b_zero_points = nullptr;  ///< null for 0
+  const float* b_scales = nullptr;
+};
+
 /// Float work on tiles, elements and rows.
 struct FloatLeaves {
   // --- epilogues of a tile: rows [m0, m0+rows), columns [n0, n0+cols) of the result
   void (*epilogue_f32)(const Epilogue& e, int rows, int cols, const float* tile, int64_t tile_stride, int64_t m0,
                        int64_t n0, float alpha) = nullptr;
-  /// acc[r, j] -= a_zp[r] * b_sums[j] + b_zp[j] * a_sums[r] (b_zp null: 0), a_sums already less K * a_zp (int32,
-  /// wrapping).
-  void (*correct_i32)(int rows, int cols, int32_t* acc, int64_t stride, const int32_t* a_zp, const int32_t* b_sums,
-                      const int32_t* b_zp, const int32_t* a_sums) = nullptr;
-  /// out[r, j] = float(acc[r, j]) * (a_scale[r] * b_scale[j]).
-  void (*scale_i32)(int rows, int cols, const int32_t* acc, int64_t stride, const float* a_scale, const float* b_scale,
-                    float* out, int64_t out_stride) = nullptr;
+  /// The same on float(acc corrected) * (a_scales[r] * b_scales[j]).
+  void (*epilogue_i32)(const Epilogue& e, int rows, int cols, const int32_t* acc, int64_t stride,
+                       const IntCorrection& fix, int64_t m0, int64_t n0) = nullptr;
+  /// acc[r, j] corrected in place, whole vectors of columns.
+  void (*correct_i32)(int rows, int cols, int32_t* acc, int64_t stride, const IntCorrection& fix) = nullptr;
 
   // --- element-wise and rows
   void (*unary)(Unary op, int64_t n, const float* src, float* dst) = nullptr;

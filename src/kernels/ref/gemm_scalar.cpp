@@ -58,9 +58,13 @@ const F32Leaves kGemmF32Scalar = {.f32_mr = 4,
                                   .f32_tile_panels = one_panel,
                                   .transpose_panel = transpose_panel};
 
-const Int8Leaves kGemmS16S8S32Scalar = {.int8 = {.mr = 4, .nr = kNr, .k_group = 1, .widen_a = true},
-                                        .gemm_int8_tile = gemm_int8_tile,
-                                        .int8_tile_panels = one_panel,
-                                        .int8_row = int8_row};
+const Int8Leaves kGemmS16S8S32Scalar = {.dense = {.mr = 4,
+                                                  .nr = kNr,
+                                                  .k_group = 1,
+                                                  .widen_a = true,
+                                                  .tile = gemm_int8_tile,
+                                                  .tile_panels = one_panel,
+                                                  .row = int8_row},
+                                        .pair_safe = {}};
 
 }  // namespace assay::kernels
