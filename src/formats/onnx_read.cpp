@@ -147,7 +147,7 @@ Model Reader::model(onnx::ModelProto& proto) {
   std::set<std::tuple<std::string, std::string, std::string>> known;
   for (auto& f : *proto.mutable_functions()) {
     require(known.emplace(plain_domain(f.domain()), f.name(), f.overload()).second, ErrorCode::kBadFile,
-            "function '{}.{}' is defined twice", f.domain(), f.name());
+            "function '{}' of domain '{}' is defined twice", f.name(), f.domain());
     try {
       m.functions.push_back(function(f));
     } catch (Error& e) {
