@@ -202,6 +202,30 @@ struct PRelu {
   }
 };
 
+struct SwiGlu {
+  static constexpr std::string_view kName = "SwiGLU";
+  explicit SwiGlu(const Node& node) : swish(node) {}
+  template <typename T>
+  T operator()(T a, T b) const {
+    return swish(a) * b;
+  }
+  Swish swish;
+};
+
+// swish(a) * b, without broadcasting.
+class SwiGluOp final : public Op {
+ public:
+  explicit SwiGluOp(const OpInit& init) : product_(init) {}
+  void run(OpContext& ctx) const override {
+    require(need_input(ctx, 0, "A").shape == need_input(ctx, 1, "B").shape, ErrorCode::kInvalidArgument,
+            "A {} and B {} must have one shape", ctx.input(0).shape, ctx.input(1).shape);
+    product_.run(ctx);
+  }
+
+ private:
+  BinaryOp<SwiGlu, FloatTypes> product_;
+};
+
 // Integer Relu goes without the kernel's float path; everything else is float only.
 const OpRegistration kSigmoid{"", "Sigmoid", 6, make_op<UnaryOp<Sigmoid, FloatTypes>>};
 const OpRegistration kTanh{"", "Tanh", 6, make_op<UnaryOp<Tanh, FloatTypes>>};
@@ -217,6 +241,7 @@ const OpRegistration kMish{"", "Mish", 18, make_op<UnaryOp<Mish, FloatTypes>>};
 const OpRegistration kSoftplus{"", "Softplus", 1, make_op<UnaryOp<Softplus, FloatTypes>>};
 const OpRegistration kSoftsign{"", "Softsign", 1, make_op<UnaryOp<Softsign, FloatTypes>>};
 const OpRegistration kSwish{"", "Swish", 24, make_op<UnaryOp<Swish, FloatTypes>>};
+const OpRegistration kSwiGlu{"", "SwiGLU", 28, make_op<SwiGluOp>};
 const OpRegistration kShrink{"", "Shrink", 9, make_op<UnaryOp<Shrink, NumberTypes>>};
 const OpRegistration kGelu{"", "Gelu", 20, make_gelu};
 const OpRegistration kPRelu{"", "PRelu", 7,

@@ -166,6 +166,38 @@ void trilu(const Node& node, OpContext& ctx) {
   });
 }
 
+// A sum of cosines: sum_k coefficient[k] * cos(2 pi k i / N), N the size, or size - 1 when symmetric.
+struct WindowFunction {
+  std::string_view name;
+  std::array<double, 3> coefficients;
+};
+constexpr std::array<WindowFunction, 3> kWindows = {{{"HannWindow", {0.5, -0.5, 0}},
+                                                     {"HammingWindow", {25.0 / 46, -21.0 / 46, 0}},
+                                                     {"BlackmanWindow", {0.42, -0.5, 0.08}}}};
+
+void window(const Node& node, OpContext& ctx) {
+  const int64_t size = read_int(need_input(ctx, 0, "size"), 0, "size");
+  require(size >= 0, ErrorCode::kInvalidArgument, "size {} is negative", size);
+  const auto dtype = dtype_from_onnx(node.get_int("output_datatype", 1));
+  require(dtype.has_value(), ErrorCode::kInvalidArgument, "output_datatype is no element type");
+  const auto period = static_cast<double>(node.get_int("periodic", 1) != 0 ? size : size - 1);
+  const auto* function =
+      std::find_if(kWindows.begin(), kWindows.end(), [&](const WindowFunction& w) { return w.name == node.op_type; });
+  dispatch(NumberTypes{}, *dtype, node.op_type, [&]<typename T>() {
+    T* out = ctx.output(0, *dtype, Shape{size}).template as<T>();
+    for (int64_t i = 0; i < size; ++i) {
+      double v = 0;
+      for (size_t k = 0; k < function->coefficients.size(); ++k)
+        v += function->coefficients[k] *
+             std::cos(6.283185307179586 * static_cast<double>(k) * static_cast<double>(i) / period);
+      out[i] = static_cast<T>(static_cast<Compute<T>>(v));
+    }
+  });
+}
+
+const OpRegistration kHannWindow{"", "HannWindow", 17, make_simple_op<window>};
+const OpRegistration kHammingWindow{"", "HammingWindow", 17, make_simple_op<window>};
+const OpRegistration kBlackmanWindow{"", "BlackmanWindow", 17, make_simple_op<window>};
 const OpRegistration kConstant{"", "Constant", 1, make_op<ConstantOp>};
 const OpRegistration kConstantOfShape{"", "ConstantOfShape", 9, make_op<ConstantOfShape>};
 const OpRegistration kRange{"", "Range", 11, make_simple_op<range>};

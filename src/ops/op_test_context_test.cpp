@@ -189,7 +189,8 @@ void run_cases(std::string_view text) {
     for (const bool constants : {false, true}) {
       try {
         const Case c = case_of(body);
-        const auto got = run_op(c.op, c.version, c.attributes, c.inputs, std::max<size_t>(1, c.outputs.size()), constants);
+        const auto got =
+            run_op(c.op, c.version, c.attributes, c.inputs, std::max<size_t>(1, c.outputs.size()), constants);
         if (!c.error.empty()) {
           ADD_FAILURE() << "no error";
           continue;

@@ -31,7 +31,10 @@ namespace fs = std::filesystem;
 constexpr double kLeastShare = 0.60;
 
 // Tests left out although their operators are registered, each with its reason.
-const std::map<std::string, std::string, std::less<>> kExcluded = {};
+const std::map<std::string, std::string, std::less<>> kExcluded = {
+    {"test_attention_4d_causal_fp16_expanded",
+     "expects float16 softmax rounded after each of its steps: 0.46948 where exact arithmetic gives 0.46919 and one "
+     "rounding 0.46899"}};
 
 struct Limits {
   double relative = 1e-3;
