@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "app/command.h"
+#include "bench/machine.h"
 #include "bench/random_inputs.h"
-#include "bench/record_timing.h"
 #include "bench/time_benchmark.h"
 #include "engine/engine.h"
 #include "formats/registry.h"
 #include "report/format.h"
-#include "report/results_json.h"
+#include "runs/environment.h"
+#include "runs/timing.h"
 
 namespace assay::app {
 namespace {
@@ -51,7 +52,7 @@ void bench(const Arguments& a, const Environment& env) {
   Json result;
   result["threads"] = options.threads;
   result["isa"] = kernels::to_string(options.isa);
-  result["machine"] = machine_json(options.threads, kernels::to_string(options.isa));
+  result["machine"] = runs::machine_json(options, probe_noise(clock));
   std::vector<Json> times(contenders.size(), Json::array());
   std::string table = fmt::format("{:>6} {:>7}  {:>10} {:>10} {:>10} {:>10} {:>12}  {}\n", "batch", "length", "mean ms",
                                   "p50 ms", "p90 ms", "p99 ms", "samples/s", "model");
@@ -65,10 +66,8 @@ void bench(const Arguments& a, const Environment& env) {
         inputs.push_back(random_inputs(c.graph, batch, std::max<int64_t>(length, 1), 2));
       const auto loops = time_interleaved(engines, inputs, a.time, clock, env.progress);
       for (size_t e = 0; e < loops.size(); ++e) {
-        const report::Timing t = to_timing(loops[e], batch);
-        Json row = {{"batch_size", batch}, {"input_length", length}};
-        row.update(report::to_json(t));
-        times[e].push_back(std::move(row));
+        const report::Timing t = runs::to_timing(loops[e], batch);
+        times[e].push_back(runs::time_row(batch, length, t));
         table += fmt::format("{:>6} {:>7}  {:>10} {:>10} {:>10} {:>10} {:>12}  {}\n", batch, length,
                              report::time_text(t.latency_mean), report::percentile_text(t.latency_50),
                              report::percentile_text(t.latency_90), report::percentile_text(t.latency_99),

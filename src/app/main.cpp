@@ -55,11 +55,11 @@ int main(int argc, char** argv) {
   try {
     cli.parse(argc, argv);
     return stop_requested != 0 ? 130 : 0;
+  } catch (const CLI::RuntimeError& e) {
+    return e.get_exit_code();
   } catch (const CLI::ParseError& e) {
     const int code = cli.exit(e);
     return code == 0 ? 0 : exit_status(ErrorCode::kInvalidArgument);
-  } catch (const CLI::RuntimeError& e) {
-    return e.get_exit_code();
   } catch (const Error& e) {
     std::fprintf(stderr, "assay: %s: %s\n", std::string(to_string(e.code())).c_str(), e.what());
     return exit_status(e.code());

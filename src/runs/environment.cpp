@@ -1,0 +1,39 @@
+#include "runs/environment.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "bench/machine.h"
+
+namespace assay::runs {
+
+report::Json machine_json(const SessionOptions& session, const Noise& noise) {
+  report::Json j = to_json(read_machine());
+  j["used_instructions"] = kernels::to_string(session.isa);
+  j["threads"] = session.threads;
+  j["noise"] = to_json(noise);
+  return j;
+}
+
+EnvironmentProbe begin_environment(report::Record& record, const SessionOptions& session) {
+  const EnvironmentProbe before{read_cpu_ticks(), probe_noise(SteadyClock{})};
+  record.machine = machine_json(session, before.noise);
+  record.hardware = read_machine().lscpu;
+  record.versions["assay"] = ASSAY_VERSION;
+#if defined(__clang__)
+  record.versions["compiler"] = "clang " __clang_version__;
+#else
+  record.versions["compiler"] = "gcc " __VERSION__;
+#endif
+  record.versions["kernel"] = record.machine.value("kernel", "");
+  return before;
+}
+
+void finish_environment(report::Record& record, const EnvironmentProbe& before) {
+  Noise noise = before.noise;
+  noise.steal_percent = steal_percent(before.ticks, read_cpu_ticks());
+  record.machine["noise"] = to_json(noise);
+  record.machine["noise_at_end"] = to_json(probe_noise(SteadyClock{}));
+}
+
+}  // namespace assay::runs
