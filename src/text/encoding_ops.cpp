@@ -9,7 +9,7 @@
 namespace assay::text {
 namespace {
 
-constexpr size_t kMaxWindows = 1'000'000;
+constexpr size_t kMaxWindows = 100'000;
 constexpr size_t kMaxWindowTokens = size_t{1} << 26;
 
 /// Calls fn(vector of a, vector of b) for each parallel vector of two encodings.

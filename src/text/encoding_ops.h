@@ -12,7 +12,7 @@ namespace assay::text {
 /// Tokens [begin, end) without overflow windows.
 Encoding slice(const Encoding& encoding, size_t begin, size_t end);
 /// Appends the tokens of `other`, and combines the overflow windows of both: each of the left with each of the right,
-/// in the order of the `tokenizers` package. Throws ResourceExhausted for more than a million windows.
+/// in the order of the `tokenizers` package. Throws ResourceExhausted for more than 100,000 windows.
 void append(Encoding& encoding, Encoding other);
 /// Cuts to `max_length` tokens and puts what is left over into windows that share `stride` tokens. Throws
 /// InvalidArgument unless stride < max_length.

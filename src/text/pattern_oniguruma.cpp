@@ -11,7 +11,8 @@ namespace assay::text {
 namespace {
 
 // Far above what any published pattern needs on any text; a hostile pattern stops here instead of running for hours.
-constexpr unsigned long kRetryLimit = 20'000'000;
+constexpr unsigned long kRetryLimit = 1'000'000;
+constexpr unsigned long kRetriesPerByte = 256;
 constexpr unsigned int kStackLimit = 2'000'000;
 constexpr size_t kMaxExpressionBytes = 1 << 16;
 
@@ -125,8 +126,9 @@ class Oniguruma final : public Pattern {
     const std::unique_ptr<OnigMatchParam, ParamDeleter> param(onig_new_match_param());
     require(region != nullptr && param != nullptr, ErrorCode::kResourceExhausted, "no memory for a regular expression");
     onig_initialize_match_param(param.get());
-    onig_set_retry_limit_in_match_of_match_param(param.get(), kRetryLimit);
-    onig_set_retry_limit_in_search_of_match_param(param.get(), kRetryLimit);
+    const unsigned long retries = kRetryLimit + kRetriesPerByte * text.size();
+    onig_set_retry_limit_in_match_of_match_param(param.get(), retries);
+    onig_set_retry_limit_in_search_of_match_param(param.get(), retries);
     onig_set_match_stack_limit_size_of_match_param(param.get(), kStackLimit);
     const OnigUChar* begin = bytes_of(text);
     const OnigUChar* end = begin + text.size();

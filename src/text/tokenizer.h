@@ -67,7 +67,7 @@ class Tokenizer {
 
   /// Encodes one text. Throws InvalidArgument when the truncation asked for is impossible (stride above the room left
   /// by special tokens, kOnlySecond without a second text, a text too short to give way), ResourceExhausted for a text
-  /// beyond 64 MiB or one that makes more than a million windows.
+  /// beyond 64 MiB or one that makes more than 100,000 windows.
   Encoding encode(std::string_view text, const EncodeOptions& options = {}) const;
   /// Encodes a pair (question and passage, premise and hypothesis).
   Encoding encode(std::string_view first, std::string_view second, const EncodeOptions& options = {}) const;
