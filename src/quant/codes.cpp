@@ -37,7 +37,7 @@ ValueId emit(Prepared& prepared, Scope& scope, const std::string& op_type, std::
   Graph& g = *scope.graph;
   Node n;
   n.op_type = op_type;
-  n.name = node_name;
+  n.name = prepared.fresh_node_name(node_name);
   const auto opset = prepared.model.opsets.find("");
   n.version = opset == prepared.model.opsets.end() ? 13 : opset->second;
   n.inputs = std::move(inputs);
@@ -131,7 +131,8 @@ CodeValues CodeStore::codes(const WeightUse& use, const WeightSpec& spec, Scope&
 ValueId CodeStore::scales_as(const WeightUse& use, const WeightSpec& spec, Scope& scope, float factor,
                              const Shape& shape) {
   Entry& e = entry(use, spec, {});
-  ValueId& made = e.shaped[{factor, {shape.begin(), shape.end()}}];
+  const auto key = std::pair(factor, std::vector<int64_t>(shape.begin(), shape.end()));
+  ValueId& made = e.shaped.try_emplace(key, kNoValue).first->second;
   if (made == kNoValue) {
     std::vector<float> scales = e.q.scales;
     for (float& s : scales) s *= factor;

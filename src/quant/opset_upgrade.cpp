@@ -207,9 +207,11 @@ class Upgrader {
       return;
     }
     const ValueId x = g.node(id).input(0);
-    const std::string name = g.node(id).name;
-    const NodeId shape = g.add_node("Shape", {x}, 1, name + "_shape", "", target_);
-    const NodeId flat = g.add_node("Flatten", {x}, 1, name + "_flatten", "", target_);
+    const auto named = [name = g.node(id).name](const char* suffix) {
+      return name.empty() ? std::string() : name + suffix;
+    };
+    const NodeId shape = g.add_node("Shape", {x}, 1, named("_shape"), "", target_);
+    const NodeId flat = g.add_node("Flatten", {x}, 1, named("_flatten"), "", target_);
     g.node(flat).attributes["axis"] = axis;
     g.set_input(id, 0, g.node(flat).outputs[0]);
     g.node(id).attributes["axis"] = int64_t{-1};
@@ -220,7 +222,7 @@ class Upgrader {
     g.value(old).type.dims.reset();
     Node reshape;
     reshape.op_type = "Reshape";
-    reshape.name = name + "_unflatten";
+    reshape.name = named("_unflatten");
     reshape.version = target_;
     reshape.inputs = {old, g.node(shape).outputs[0]};
     reshape.outputs = {back};

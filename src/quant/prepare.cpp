@@ -54,6 +54,12 @@ void become_constant(Graph& g, NodeId id, Tensor tensor) {
   g.erase_node(id);
 }
 
+std::string fresh(std::set<std::string, std::less<>>& taken, const std::string& base) {
+  std::string name = base;
+  for (int i = 1; !taken.insert(name).second; ++i) name = fmt::format("{}_{}", base, i);
+  return name;
+}
+
 bool reads_outer_constant(const Node& n) {
   return std::any_of(n.inputs.begin(), n.inputs.end(), [](ValueId v) { return v != kNoValue; });
 }
@@ -78,11 +84,13 @@ Prepared::Prepared(Model original, const QuantScheme& scheme) : model(std::move(
   add_scopes(model.graph, nullptr, kNoNode, "");
   fold_weights(scheme);
   infer_element_types(model.graph);
-  for (const auto& s : scopes_)
+  for (const auto& s : scopes_) {
+    for (NodeId id : s->graph->topological_order()) node_names_.insert(s->graph->node(id).name);
     for (size_t i = 0; i < s->graph->value_count(); ++i) {
       const Value& v = s->graph->value(static_cast<ValueId>(i));
       if (!v.name.empty()) names_.insert(v.name);
     }
+  }
   for (const auto& s : scopes_) name_values(*s->graph);
 }
 
@@ -182,11 +190,8 @@ void Prepared::name_values(Graph& graph) {
   }
 }
 
-std::string Prepared::fresh_name(const std::string& base) {
-  std::string name = base;
-  for (int i = 1; !names_.insert(name).second; ++i) name = fmt::format("{}_{}", base, i);
-  return name;
-}
+std::string Prepared::fresh_name(const std::string& base) { return fresh(names_, base); }
+std::string Prepared::fresh_node_name(const std::string& base) { return fresh(node_names_, base); }
 
 Located Prepared::locate(Scope& scope, ValueId value) const {
   Located at{&scope, value};

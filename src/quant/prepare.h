@@ -45,6 +45,8 @@ class Prepared {
   ValueId import(const Located& from, Scope& scope);
   /// `base`, or `base` with a number, whichever no value has; reserved from now on.
   std::string fresh_name(const std::string& base);
+  /// The same for nodes.
+  std::string fresh_node_name(const std::string& base);
 
  private:
   void add_scopes(Graph& graph, Scope* parent, NodeId holder, std::string path);
@@ -53,7 +55,7 @@ class Prepared {
   void name_values(Graph& graph);
 
   std::vector<std::unique_ptr<Scope>> scopes_;
-  std::set<std::string, std::less<>> names_;
+  std::set<std::string, std::less<>> names_, node_names_;
 };
 
 /// Opset of ONNX that a scheme's operators need.

@@ -9,18 +9,22 @@
 namespace assay::quant {
 namespace {
 
-// Initializers that older files list as inputs, too, and that nobody reads any more.
-void drop_unread_defaults(Graph& g) {
+// Inputs with a default value that nobody reads any more.
+void drop_unread_defaults(Graph& g, std::vector<std::string>& notes) {
+  for (ValueId v : g.inputs)
+    if (g.constant(v) != nullptr && g.value(v).users.empty())
+      notes.push_back(
+          fmt::format("input '{}' had a default that is quantized now: it can be given no more", g.value(v).name));
   g.inputs.erase(std::remove_if(g.inputs.begin(), g.inputs.end(),
                                 [&](ValueId v) { return g.constant(v) != nullptr && g.value(v).users.empty(); }),
                  g.inputs.end());
 }
 
-void clean(Graph& g) {
+void clean(Graph& g, std::vector<std::string>& notes) {
   for (NodeId id : g.topological_order()) {
-    for (Graph* body : subgraphs(g.node(id))) clean(*body);
+    for (Graph* body : subgraphs(g.node(id))) clean(*body, notes);
   }
-  drop_unread_defaults(g);
+  drop_unread_defaults(g, notes);
   g.remove_dead();
 }
 
@@ -85,9 +89,9 @@ Model Quantizer::quantize(const Calibration* calibration, int threads) {
   }
   s.done = true;
   Model& m = s.prepared.model;
-  clean(m.graph);
+  clean(m.graph, s.decisions.plan.notes);
   drop_unread_captures(m.graph);
-  clean(m.graph);
+  clean(m.graph, s.decisions.plan.notes);
   m.producer_name = "assay";
   return m;
 }

@@ -44,7 +44,7 @@ class DynamicRewriter {
     };
     Node n;
     n.op_type = "DynamicQuantizeLinear";
-    n.name = base + "_QuantizeLinear";
+    n.name = prepared_.fresh_node_name(base + "_QuantizeLinear");
     n.version = prepared_.model.opsets.at("");
     n.inputs = {v};
     DynamicCodes out{};

@@ -83,8 +83,9 @@ class StaticRewriter {
 
   ValueId weight(const OperandPlan& o, const std::vector<float>& min_scales) {
     const CodeValues w = store_.codes(o.weight, o.spec, scope_, min_scales);
-    ValueId& real = real_weights_[w.codes];
-    if (real == kNoValue) {
+    const auto [known, fresh] = real_weights_.try_emplace(w.codes, kNoValue);
+    ValueId& real = known->second;
+    if (fresh) {
       std::map<std::string, Attribute, std::less<>> attributes;
       if (w.axis >= 0) attributes["axis"] = static_cast<int64_t>(w.axis);
       const std::string& base = g_.value(o.weight.base.value).name;
