@@ -111,7 +111,7 @@ std::vector<ValueId> candidates(const View& view, ValueId from) {
 class Follower {
  public:
   Follower(const View& view, const Form& form, ValueId x, NodeId f)
-      : view_(view), g_(view.graph()), form_(form), poly_(view, x), x_(x) {
+      : view_(view), g_(view.graph()), form_(form), poly_(view, x) {
     set(g_.node(f).outputs[0], {Poly{}, Poly{1, 0, 0, 0}});
   }
 
@@ -175,7 +175,6 @@ class Follower {
   const Graph& g_;
   const Form& form_;
   PolyOf poly_;
-  ValueId x_;
   std::map<ValueId, Expr> exprs_;
   std::set<NodeId> done_;
   std::priority_queue<std::pair<int, NodeId>> queue_;

@@ -306,8 +306,9 @@ Graph EncoderBuilder::finish() {
   for (const auto& [name, tensor] : checkpoint_.weights.tensors()) {
     // Old checkpoints carry the buffer 0, 1, 2, ... beside the parameters.
     if (used_.count(name) != 0 || name == encoder("embeddings.position_ids")) continue;
-    const auto it = std::find_if(ignored_.begin(), ignored_.end(),
-                                 [&](const auto& rule) { return name.compare(0, rule.first.size(), rule.first) == 0; });
+    const auto it = std::find_if(ignored_.begin(), ignored_.end(), [&, &key = name](const auto& rule) {
+      return key.compare(0, rule.first.size(), rule.first) == 0;
+    });
     if (it != ignored_.end()) {
       ++left_out[it->first];
     } else {

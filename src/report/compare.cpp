@@ -32,7 +32,7 @@ std::optional<double> value_of(const std::vector<std::pair<std::string, double>>
 void note_unlike(const Record& a, const Record& b, std::string_view field, std::vector<std::string>& notes) {
   const Json x = a.machine.contains(field) ? a.machine.at(std::string(field)) : Json();
   const Json y = b.machine.contains(field) ? b.machine.at(std::string(field)) : Json();
-  if (x != y) notes.push_back(fmt::format("{} differs: {} and {}", field, x.dump(), y.dump()));
+  if (x != y) notes.push_back(fmt::format("{} differs: {} and {}", field, short_text(x), short_text(y)));
 }
 
 }  // namespace

@@ -174,10 +174,12 @@ void costs_and_gains(std::string& out, const Record& r) {
       out +=
           fmt::format("* {} {}: {}\n", markdown_code(cell_label(r, c)), to_string(c.status), markdown_escape(c.reason));
   }
-  for (const std::string& note : r.notes) out += fmt::format("* {}\n", markdown_escape(note));
-  for (const size_t i : report_order(r))
-    for (const std::string& note : r.cells[i].notes)
-      out += fmt::format("* {}: {}\n", markdown_code(cell_label(r, r.cells[i])), markdown_escape(note));
+  for (const NoteGroup& note : note_groups(r)) {
+    out += "* " + markdown_escape(note.text);
+    for (size_t i = 0; i < note.cells.size(); ++i)
+      out += (i == 0 ? " (" : "; ") + markdown_code(cell_label(r, *note.cells[i]));
+    out += note.cells.empty() ? "\n" : ")\n";
+  }
   out += "\n";
 }
 

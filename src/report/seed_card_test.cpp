@@ -127,24 +127,27 @@ Record full_record() {
   r.command = "assay run distilbert.yaml -o out/distilbert";
   r.versions = {{"assay", "0.1.0"}, {"g++", "12.2.0"}, {"onnxruntime", "1.32.0"}};
   r.hardware = "Architecture:            x86_64\n  CPU op-mode(s):        32-bit, 64-bit\nCPU(s):                  8\n";
-  r.machine = {{"cpu_model", "Intel(R) Xeon(R) Platinum 8259CL CPU @ 2.50GHz"},
-               {"architecture", "x86_64"},
-               {"logical_cpus", 8},
+  const Json noise = {
+      {"probes", 1000}, {"p50_us", 50.21}, {"p99_over_p50", 1.04}, {"max_over_p50", 2.31}, {"steal_percent", 0.07}};
+  r.machine = {{"instance_type", "g4dn.2xlarge"},
+               {"vendor", "Amazon EC2"},
+               {"product", "g4dn.2xlarge"},
+               {"cpu", "Intel(R) Xeon(R) Platinum 8259CL CPU @ 2.50GHz"},
+               {"processors", 8},
+               {"usable_processors", 4},
                {"cores", 4},
                {"sockets", 1},
-               {"instance_type", "g4dn.2xlarge"},
+               {"memory_bytes", 33'000'000'000},
                {"supported_instructions", {"avx2", "fma", "avx512f", "avx512_vnni"}},
+               {"caches", {{"L1d", "128 KiB (4 instances)"}, {"L2", "4 MiB (4 instances)"}}},
+               {"hypervisor", "KVM"},
+               {"governor", ""},
+               {"kernel", "Linux 5.10.0"},
+               {"os", "Debian GNU/Linux 12 (bookworm)"},
                {"used_instructions", "avx512_vnni"},
                {"threads", 4},
-               {"memory_total_bytes", 33'000'000'000},
-               {"kernel", "5.10.0"},
-               {"os", "Debian GNU/Linux 12 (bookworm)"},
-               {"noise",
-                {{"repetitions", 2000},
-                 {"p50_ns", 50210.0},
-                 {"p99_over_p50", 1.04},
-                 {"max_over_p50", 2.31},
-                 {"steal_percent", 0.0}}}};
+               {"noise", noise},
+               {"noise_at_end", noise}};
   for (Cell& c : r.cells) {
     const bool is_static = c.values[0] == "static", matmul = c.values[1].size() == 2, excluded = !c.values[2].empty();
     c.baseline.engine = "assay fp32";

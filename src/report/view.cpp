@@ -95,6 +95,23 @@ std::vector<const NodeDecision*> worst_nodes(const Cell& cell, size_t most) {
   return known;
 }
 
+std::vector<NoteGroup> note_groups(const Record& record) {
+  std::vector<NoteGroup> out;
+  for (const std::string& note : record.notes) out.push_back({note, {}});
+  const size_t of_run = out.size();
+  std::map<std::string, size_t> index;
+  for (const size_t i : report_order(record))
+    for (const std::string& note : record.cells[i].notes) {
+      const auto [it, fresh] = index.emplace(note, out.size());
+      if (fresh) out.push_back({note, {}});
+      out[it->second].cells.push_back(&record.cells[i]);
+    }
+  // What concerns most cells first.
+  std::stable_sort(out.begin() + static_cast<std::ptrdiff_t>(of_run), out.end(),
+                   [](const NoteGroup& a, const NoteGroup& b) { return a.cells.size() > b.cells.size(); });
+  return out;
+}
+
 std::vector<Highlight> highlights(const Record& record) {
   const auto columns = metric_columns(record);
   Highlight closest{"Smallest loss", nullptr}, fastest{"Fastest", nullptr}, trade{"Fastest within 1 %", nullptr};
@@ -104,7 +121,9 @@ std::vector<Highlight> highlights(const Record& record) {
   std::optional<double> best_change, best_speed, best_trade;
   for (const size_t i : report_order(record)) {
     const Cell& cell = record.cells[i];
-    if (cell.status != CellStatus::kOk) continue;
+    const bool quantized = cell.nodes.empty() || std::any_of(cell.nodes.begin(), cell.nodes.end(),
+                                                             [](const NodeDecision& n) { return n.quantized; });
+    if (cell.status != CellStatus::kOk || !quantized) continue;
     const auto speed = speed_up(cell);
     if (better(speed, best_speed)) best_speed = speed, fastest.cell = &cell;
     if (columns.empty()) continue;
@@ -114,8 +133,14 @@ std::vector<Highlight> highlights(const Record& record) {
       best_trade = speed, trade.cell = &cell;
   }
   std::vector<Highlight> out;
-  for (const Highlight& h : {closest, fastest, trade})
-    if (h.cell != nullptr) out.push_back(h);
+  for (const Highlight& h : {closest, fastest, trade}) {
+    if (h.cell == nullptr) continue;
+    const auto same = std::find_if(out.begin(), out.end(), [&](const Highlight& o) { return o.cell == h.cell; });
+    if (same == out.end())
+      out.push_back(h);
+    else
+      same->label += " · " + h.label;
+  }
   return out;
 }
 
@@ -136,42 +161,46 @@ std::vector<std::pair<std::string, std::string>> machine_facts(const Record& rec
     const auto v = number(m, key);
     return v ? bytes_text(static_cast<int64_t>(*v)) : std::string();
   };
-  put("CPU", text(m, "cpu_model"));
-  put("Architecture", text(m, "architecture"));
-  std::string cpus = text(m, "logical_cpus");
+  put("CPU", text(m, "cpu"));
+  std::string cpus = text(m, "processors");
   if (!cpus.empty()) {
     if (!text(m, "cores").empty()) cpus += fmt::format(" logical, {} cores", text(m, "cores"));
-    if (!text(m, "sockets").empty()) cpus += fmt::format(", {} socket(s)", text(m, "sockets"));
+    if (!text(m, "sockets").empty()) cpus += fmt::format(", {} socket{}", text(m, "sockets"), text(m, "sockets") == "1" ? "" : "s");
+    const std::string usable = text(m, "usable_processors");
+    if (!usable.empty() && usable != text(m, "processors")) cpus += fmt::format(", {} usable", usable);
   }
   put("CPUs", cpus);
-  put("CPU limit", text(m, "cpu_limit"));
   put("Threads used", text(m, "threads"));
   put("Instruction sets supported", text(m, "supported_instructions"));
   put("Instruction set used", text(m, "used_instructions"));
-  put("Memory", bytes("memory_total_bytes"));
-  put("Memory available", bytes("memory_available_bytes"));
-  put("Memory limit", bytes("memory_limit_bytes"));
+  if (const auto it = m.find("caches"); it != m.end() && it->is_object()) {
+    std::string caches;
+    for (const auto& [level, size] : it->items()) caches += (caches.empty() ? "" : ", ") + level + " " + value_text(size);
+    put("Caches", caches);
+  }
+  put("Memory", bytes("memory_bytes"));
   put("Frequency governor", text(m, "governor"));
   put("Instance type", text(m, "instance_type"));
   put("Hypervisor", text(m, "hypervisor"));
-  put("Vendor", text(m, "sys_vendor"));
-  put("Product", text(m, "product_name"));
+  put("Vendor", text(m, "vendor"));
+  put("Product", text(m, "product"));
   put("Kernel", text(m, "kernel"));
   put("Operating system", text(m, "os"));
-  if (const auto it = m.find("noise"); it != m.end() && it->is_object()) {
-    const Json& noise = *it;
+  for (const auto& [key, label] : {std::pair("noise", "Noise probe"), std::pair("noise_at_end", "Noise probe at the end")}) {
+    const auto it = m.find(key);
+    if (it == m.end() || !it->is_object()) continue;
     std::string line;
-    const auto add = [&](const char* key, const char* format_of) {
-      if (const auto v = number(noise, key))
-        line += (line.empty() ? "" : ", ") +
-                fmt::format(fmt::runtime(format_of), plain_number(std::round(*v * 1000) / 1000));
+    const auto add = [&](const char* field, const char* before, const char* after) {
+      if (const auto v = number(*it, field))
+        line += fmt::format("{}{}{}{}", line.empty() ? "" : ", ", before, plain_number(std::round(*v * 100) / 100), after);
     };
-    add("repetitions", "{} repetitions");
-    add("p99_over_p50", "p99 {}× the median");
-    add("max_over_p50", "longest {}× the median");
-    add("steal_percent", "{} % stolen by the hypervisor");
-    add("busy_percent", "CPUs {} % busy");
-    put("Noise probe", line);
+    add("probes", "", " probes");
+    add("p50_us", "median ", " µs");
+    add("p99_over_p50", "p99 ", "× the median");
+    add("max_over_p50", "longest ", "×");
+    // The probe at the end is too short to tell what was stolen; the first one's figure covers the run.
+    if (key == std::string_view("noise")) add("steal_percent", "", " % of CPU time stolen during the run");
+    put(label, line);
   }
   return out;
 }

@@ -40,13 +40,22 @@ std::vector<NodeGroup> node_groups(const Cell& cell);
 /// Nodes about which neither is known are left out.
 std::vector<const NodeDecision*> worst_nodes(const Cell& cell, size_t most);
 
+/// A remark and the cells it is about (none: the run as a whole).
+struct NoteGroup {
+  std::string text;
+  std::vector<const Cell*> cells;
+};
+/// All notes of the run and its cells, each text once, in order of appearance.
+std::vector<NoteGroup> note_groups(const Record& record);
+
 /// A cell's one-line standing among the others.
 struct Highlight {
-  std::string label;  ///< "Smallest loss", "Fastest", ...
+  std::string label;  ///< "Smallest loss", "Fastest", ..., joined when one cell is several
   const Cell* cell = nullptr;
 };
-/// The cell with the best change of the first metric and the one with the highest speed-up, among those that are ok;
-/// then the fastest of those that lose at most 1 % of the baseline's first metric. Absent ones are left out.
+/// The cell with the best change of the first metric and the one with the highest speed-up, among those that are ok
+/// and quantized something; then the fastest of those that lose at most 1 % of the baseline's first metric. Absent ones
+/// are left out.
 std::vector<Highlight> highlights(const Record& record);
 
 /// {instance_type, supported_instructions, used_instructions, threads} of the machine, those it tells.

@@ -286,6 +286,7 @@ RunConfig RunFile::config(size_t cell) const {
         throw e.at("field", f.name);
       }
     }
+    if (c.scheme.approach == quant::Approach::kDynamic) c.scheme.activation_type = DType::kUint8;  // as ONNX defines it
     c.scheme.check();
     if (c.scheme.approach == quant::Approach::kStatic) {
       if (!c.calibration)

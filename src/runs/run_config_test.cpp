@@ -83,7 +83,7 @@ TEST(RunFile, WrongKeyTypeOrValueIsNamedWithItsLineAndTheNearestName) {
   EXPECT_EQ(error_of(replaced("num_calibration_samples: 10", "num_calibration_samples: 0")),
             "file 'run.yaml', line '11', field 'calibration.num_calibration_samples': is 0, outside 1 to 1000000");
   EXPECT_EQ(error_of(replaced("model_name_or_path: models/m\n", "")),
-            "file 'run.yaml', line '1', field 'model_name_or_path': is missing: model file or folder");
+            "file 'run.yaml', field 'model_name_or_path': is missing: model file or folder");
 }
 
 TEST(RunFile, StaticNeedsCalibration) {

@@ -37,7 +37,7 @@
   function layout(extra) {
     const axis = {
       gridcolor: css("--line"), zerolinecolor: css("--line"), linecolor: css("--line"), tickcolor: css("--line"),
-      automargin: true, title: {standoff: 10},
+      automargin: true, title: {standoff: 10, font: {size: 13}},
     };
     const out = Object.assign({
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, hovermode: "closest",
@@ -45,10 +45,10 @@
       margin: {l: 56, r: 16, t: 14, b: 46},
       hoverlabel: {bgcolor: css("--surface"), bordercolor: css("--grey"), align: "left", font: {color: css("--text"), size: 13}},
     }, extra);
-    for (const key of Object.keys(out)) if (/^[xy]axis/.test(key)) out[key] = Object.assign({}, axis, out[key]);
+    for (const key of Object.keys(out)) if (/^[xy]axis/.test(key)) out[key] = Object.assign({}, axis, out[key], {title: Object.assign({}, axis.title, out[key].title)});
     return out;
   }
-  const config = {responsive: true, displaylogo: false, displayModeBar: "hover", showTips: false, modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"]};
+  const config = {responsive: true, displaylogo: false, displayModeBar: false, showTips: false};
 
   function drawScatter() {
     const box = document.getElementById("scatter");
@@ -58,7 +58,7 @@
       sps: {title: "samples a second (higher is better)", of: (t) => t.optimized && t.optimized.sps, base: (t) => t.baseline && t.baseline.sps},
       mean: {title: "mean latency, ms (lower is better)", of: (t) => t.optimized && t.optimized.mean, base: (t) => t.baseline && t.baseline.mean},
     }[state.x];
-    const traces = [], shapes = [], annotations = [];
+    const traces = [], shapes = [], annotations = [], points = [];
     const original = {x: [], y: [], text: []};
     let level = null;
     for (const cell of visible()) {
@@ -66,18 +66,24 @@
       if (!m) continue;
       if (m.baseline) level = m.baseline;
       const x = t && xs.of(t);
-      if (x && m.optimized) {
-        traces.push({
-          x: [x.v], y: [m.optimized.v], mode: "markers", type: "scatter",
-          marker: {size: 13, color: color(cell), symbol: symbol(cell), line: {width: 2, color: color(cell)}, opacity: 0.95},
-          text: [describe(cell) + "<br><br>" + safe(state.metric) + " <b>" + m.optimized.t + "</b> (" + m.change + ")" +
-            "<br>mean latency " + (t.optimized ? t.optimized.mean.t : "–") + " ms, original " + (t.baseline ? t.baseline.mean.t : "–") + " ms" +
-            "<br>" + (t.optimized ? t.optimized.sps.t : "–") + " samples/s, " + (t.ratio ? t.ratio.t : "–") + " the original"],
-          hovertemplate: "%{text}<extra></extra>",
-        });
-      }
+      if (x && m.optimized) points.push({cell, m, t, x: x.v, y: m.optimized.v});
       const b = t && xs.base && xs.base(t);
       if (b && m.baseline) { original.x.push(b.v); original.y.push(m.baseline.v); original.text.push("original<br>" + b.t + ", " + safe(state.metric) + " " + m.baseline.t); }
+    }
+    const span = (key) => Math.max(1e-12, Math.max(...points.map((p) => p[key])) - Math.min(...points.map((p) => p[key])));
+    const near = {x: 0.012 * span("x"), y: 0.012 * span("y")};
+    // Open marks are drawn larger and last, so that a mark under them still shows.
+    const open = (p) => symbol(p.cell).includes("-open");
+    points.sort((a, b) => open(a) - open(b));
+    for (const p of points) {
+      const beside = points.filter((o) => o !== p && Math.abs(o.x - p.x) <= near.x && Math.abs(o.y - p.y) <= near.y);
+      traces.push({
+        x: [p.x], y: [p.y], mode: "markers", type: "scatter", hovertemplate: "%{text}<extra></extra>",
+        marker: {size: open(p) ? 16 : 11, color: color(p.cell), symbol: symbol(p.cell), line: {width: 2, color: color(p.cell)}},
+        text: [[p].concat(beside).map((o) => describe(o.cell) + "<br>" + safe(state.metric) + " <b>" + o.m.optimized.t + "</b> (" + o.m.change + ")" +
+          "<br>mean latency <b>" + o.t.optimized.mean.t + " ms</b>, original " + (o.t.baseline ? o.t.baseline.mean.t + " ms" : "–") +
+          "<br>" + o.t.optimized.sps.t + " samples/s, " + (o.t.ratio ? o.t.ratio.t + " as fast" : "–")).join("<br><br>")],
+      });
     }
     if (original.x.length) traces.unshift({
       x: original.x, y: original.y, text: original.text, mode: "markers", type: "scatter", hovertemplate: "%{text}<extra></extra>",

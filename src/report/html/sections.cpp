@@ -55,7 +55,9 @@ std::string parameter_head(const Record& r) {
 
 std::string parameter_cells(const Record& r, const Cell& cell) {
   std::string out = "<td class=\"mark\">" + cell_mark(r, cell) + "</td>";
-  for (const Json& v : cell.values) out += "<td>" + code(value_text(v)) + "</td>";
+  for (const Json& v : cell.values)
+    out +=
+        fmt::format("<td class=\"parameter{}\">{}</td>", value_text(v).size() > 30 ? " long" : "", code(value_text(v)));
   return cell.values.empty() ? out + "<td>" + code(cell.id) + "</td>" : out;
 }
 
@@ -87,6 +89,36 @@ std::string big(const std::string& figure, const std::string& unit) {
 
 std::string timing_text(const std::optional<Timing>& t, double Timing::*member) {
   return time_text(t ? std::optional<double>((*t).*member) : std::nullopt);
+}
+
+// File size, load time, memory and evaluation speed of both models, as far as known.
+std::string size_table(const Record& r) {
+  struct Column {
+    const char* name;
+    std::string (*text)(const Side&);
+  };
+  static constexpr Column kColumns[] = {
+      {"file", [](const Side& s) { return bytes_text(s.model_bytes); }},
+      {"load, ms", [](const Side& s) { return time_text(s.load_ms); }},
+      {"peak memory", [](const Side& s) { return bytes_text(s.peak_memory_bytes); }},
+      {"evaluation, samples/s", [](const Side& s) { return time_text(s.eval_samples_per_s); }}};
+  std::vector<Column> known;
+  for (const Column& column : kColumns)
+    if (std::any_of(r.cells.begin(), r.cells.end(), [&](const Cell& c) {
+          return column.text(c.baseline) != kNoFigure || column.text(c.optimized) != kNoFigure;
+        }))
+      known.push_back(column);
+  if (known.empty()) return {};
+  std::string head = parameter_head(r), body;
+  for (const Column& column : known)
+    head += th(std::string(column.name) + "<br>(original)", true) + th(std::string(column.name) + "<br>(optimized)");
+  for (const size_t i : report_order(r)) {
+    body += "<tr>" + parameter_cells(r, r.cells[i]);
+    for (const Column& column : known)
+      body += td(column.text(r.cells[i].baseline), true) + td(column.text(r.cells[i].optimized));
+    body += "</tr>\n";
+  }
+  return "<h3>Size, load, memory</h3>\n" + table(head, body);
 }
 
 std::string percentile_rows(const Record& r, int64_t batch, int64_t length) {
@@ -150,8 +182,8 @@ std::string html_summary(const Record& r) {
   }
   for (const Highlight& h : highlights(r)) {
     std::string figures;
-    if (!metrics.empty() && metric_change(*h.cell, metrics.front()))
-      figures += big(difference_text(metric_change(*h.cell, metrics.front())), metrics.front());
+    for (size_t i = 0; i < metrics.size() && i < 2; ++i)
+      if (const auto change = metric_change(*h.cell, metrics[i])) figures += big(difference_text(change), metrics[i]);
     if (const auto s = speed_up(*h.cell)) figures += big(ratio_text(s, 1.0), "as fast");
     tiles += tile(html_escape(h.label), figures, cell_mark(r, *h.cell) + " " + html_escape(cell_label(r, *h.cell)));
   }
@@ -164,11 +196,13 @@ std::string html_summary(const Record& r) {
       items += fmt::format("<li><span class=\"badge bad\">{}</span> {}: {}</li>\n", to_string(c.status),
                            html_escape(cell_label(r, c)), html_escape(c.reason));
   }
-  for (const std::string& note : r.notes) items += "<li>" + html_escape(note) + "</li>\n";
-  for (const size_t i : report_order(r))
-    for (const std::string& note : r.cells[i].notes)
-      items += fmt::format("<li>{} {}: {}</li>\n", cell_mark(r, r.cells[i]), html_escape(cell_label(r, r.cells[i])),
-                           html_escape(note));
+  for (const NoteGroup& note : note_groups(r)) {
+    items += "<li>" + html_escape(note.text);
+    if (!note.cells.empty()) items += "<div class=\"about\">";
+    for (const Cell* c : note.cells)
+      items += "<span>" + cell_mark(r, *c) + " " + html_escape(cell_label(r, *c)) + "</span>";
+    items += note.cells.empty() ? "</li>\n" : "</div></li>\n";
+  }
   if (!items.empty()) out += "<div class=\"callout\"><strong>To know</strong><ul>\n" + items + "</ul></div>\n";
   return out;
 }
@@ -234,8 +268,7 @@ std::string html_metrics(const Record& r) {
   std::string head = parameter_head(r), body;
   for (const std::string& m : metrics)
     head += th(html_escape(m) + "<br>(original)", true) + th(html_escape(m) + "<br>(optimized)") + th("change");
-  head += th("speed-up", true) + th("file<br>(optimized)") + th("load, ms<br>(optimized)") +
-          th("peak memory<br>(optimized)");
+  head += th("speed-up", true);
   for (const size_t i : report_order(r)) {
     const Cell& c = r.cells[i];
     body += "<tr>" + parameter_cells(r, c);
@@ -249,13 +282,11 @@ std::string html_metrics(const Record& r) {
       body += td(ratio_text(speed_up(c), 1.0), true);
     else
       body += fmt::format("<td class=\"num first\"><span class=\"badge bad\">{}</span></td>", to_string(c.status));
-    body += td(bytes_text(c.optimized.model_bytes)) + td(time_text(c.optimized.load_ms)) +
-            td(bytes_text(c.optimized.peak_memory_bytes)) + "</tr>\n";
+    body += "</tr>\n";
   }
   return "<section id=\"metrics\"><h2>Metrics</h2>\n<p class=\"lead\">Speed-up is the geometric mean over all batch "
-         "sizes and input lengths of "
-         "original / optimized mean latency.</p>\n" +
-         table(head, body) + "</section>\n";
+         "sizes and input lengths of original / optimized mean latency.</p>\n" +
+         table(head, body) + size_table(r) + "</section>\n";
 }
 
 std::string html_speed_up(const Record& r) {
@@ -317,7 +348,7 @@ std::string html_time(const Record& r) {
         batch, length, open ? " open" : "");
     out += table(head, body) + "<h3>Samples a second and percentiles (ms)</h3>\n";
     std::string columns =
-        parameter_head(r) + "<th>model</th>" + th("forward passes", true) + th("samples/s") + th("std");
+        parameter_head(r) + "<th>model</th>" + th("passes", true) + th("samples/s") + th("std");
     for (const PercentileName& p : percentile_names()) columns += th(p.label);
     out += table(columns, percentile_rows(r, batch, length)) + "</div></details>\n";
     open = false;
