@@ -1,1 +1,1 @@
-assay_room_libraries(runs yaml - cpp nlohmann_json::nlohmann_json)
+assay_room_libraries(runs yaml-cpp nlohmann_json::nlohmann_json)
