@@ -161,6 +161,8 @@ class Attention final : public Op {
     for (int64_t b = 0; b < qs.batch; ++b) {
       int64_t valid = total, offset = past;
       if (ctx.has_input(6)) {
+        require(ctx.input(6).elements() == qs.batch || ctx.input(6).elements() == 1, ErrorCode::kInvalidArgument,
+                "nonpad_kv_seqlen {} must hold one length per batch item of {}", ctx.input(6).shape, qs.batch);
         valid = read_int(ctx.input(6), ctx.input(6).elements() == 1 ? 0 : b, "nonpad_kv_seqlen");
         if (past == 0) offset = valid - qs.length;
       }

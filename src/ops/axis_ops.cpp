@@ -60,7 +60,7 @@ class Cumulative final : public Op {
 
   void run(OpContext& ctx) const override {
     const TensorView& x = need_input(ctx, 0, "x");
-    const AxisSplit s(x.shape, read_int(need_input(ctx, 1, "axis"), 0, "axis"));
+    const AxisSplit s(x.shape, read_scalar_int(need_input(ctx, 1, "axis"), "axis"));
     using CumTypes = Join<FloatTypes, Types<int32_t, int64_t, uint32_t, uint64_t>>;
     dispatch(CumTypes{}, x.dtype, kProduct ? "CumProd" : "CumSum", [&]<typename T>() {
       using C = std::conditional_t<std::is_integral_v<T>, uint64_t, Compute<T>>;
@@ -97,11 +97,7 @@ class TopK final : public Op {
     const TensorView& x = need_input(ctx, 0, "X");
     const AxisSplit s(x.shape, axis_);
     int64_t k = k_;
-    if (ctx.has_input(1)) {
-      require(ctx.input(1).elements() == 1, ErrorCode::kInvalidArgument, "K must hold one number, not shape {}",
-              ctx.input(1).shape);
-      k = read_int(ctx.input(1), 0, "K");
-    }
+    if (ctx.has_input(1)) k = read_scalar_int(ctx.input(1), "K");
     require(k >= 0 && k <= s.size, ErrorCode::kInvalidArgument, "K {} is outside axis {} of {}", k, s.axis, x.shape);
     const Shape shape = with_dim(x.shape, s.axis, k);
     void* values = ctx.wants(0) ? ctx.output(0, x.dtype, shape).data : nullptr;

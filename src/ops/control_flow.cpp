@@ -40,9 +40,7 @@ class If final : public Op {
 
   void run(OpContext& ctx) const override {
     const TensorView& condition = need_input(ctx, 0, "cond");
-    require(condition.elements() == 1, ErrorCode::kInvalidArgument, "cond must hold one element, not {}",
-            condition.shape);
-    const bool taken = *condition.as<bool>();
+    const bool taken = read_scalar_bool(condition, "cond");
     const Body& body = taken ? then_ : else_;
     const auto results =
         body.runner->run({}, captured(ctx, taken ? 1 + else_.captures : 1, body.captures), ctx.threads());
@@ -98,8 +96,8 @@ class Loop final : public Op {
 
   void run(OpContext& ctx) const override {
     const size_t carried_count = own_inputs_ - 2;
-    const int64_t limit = ctx.has_input(0) ? read_int(ctx.input(0), 0, "M") : std::numeric_limits<int64_t>::max();
-    bool condition = !ctx.has_input(1) || *ctx.input(1).as<bool>();
+    const int64_t limit = ctx.has_input(0) ? read_scalar_int(ctx.input(0), "M") : std::numeric_limits<int64_t>::max();
+    bool condition = !ctx.has_input(1) || read_scalar_bool(ctx.input(1), "cond");
     const auto outer = captured(ctx, own_inputs_, body_.captures);
     std::vector<Tensor> carried;  // empty before the first iteration: then the inputs themselves
     std::vector<Stack> scans(body_.outputs - 1 - carried_count);

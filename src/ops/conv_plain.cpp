@@ -264,10 +264,14 @@ class IntegerConv final : public Op {
     if (quantized_) {
       per_output(need_input(ctx, 4, "w_scale"), "w's scale");
       check_bias(ctx, 8, outputs);
+      require(need_input(ctx, 7, "y_zero_point").elements() == 1, ErrorCode::kInvalidArgument,
+              "y's zero point must be a scalar, not {}", ctx.input(7).shape);
     }
     const MutableTensorView y =
         ctx.output(0, quantized_ ? need_input(ctx, 7, "y_zero_point").dtype : DType::kInt32, s.result);
     auto* sums = quantized_ ? static_cast<int32_t*>(ctx.scratch(checked_mul<int64_t>(s.window.out_size, 4))) : nullptr;
+    require(!x_zero || x_zero.elements() == 1, ErrorCode::kInvalidArgument, "x's zero point must be a scalar, not {}",
+            x_zero.shape);
     const int32_t xz = x_zero ? read_int8(x_zero, 0) : 0;
     for (int64_t n = 0; n < s.items; ++n)
       for (int64_t m = 0; m < outputs; ++m) {

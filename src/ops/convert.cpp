@@ -1,6 +1,7 @@
 #include "ops/convert.h"
 
 #include <bit>
+#include <cstring>
 
 namespace assay {
 namespace {
@@ -240,6 +241,8 @@ uint8_t e8m0_code(float value, bool saturate, std::string_view round_mode) {
 
 void convert_elements(const TensorView& src, const MutableTensorView& dst, bool saturate, std::string_view round_mode) {
   if (src.dtype == dst.dtype) return copy_tensor(src, dst);
+  // Packed elements are written bit by bit: the last byte's spare ones are zero.
+  if (bits_of(dst.dtype) < 8) std::memset(dst.data, 0, static_cast<size_t>(dst.bytes()));
   const SmallFloatRules rules{saturate, round_mode};
   if (src.dtype == DType::kUint64) {
     convert_through<uint64_t>(src, dst, rules);

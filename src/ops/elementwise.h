@@ -31,18 +31,23 @@ class UnaryOp final : public Op {
 
   void run(OpContext& ctx) const override {
     const TensorView& x = need_input(ctx, 0, "X");
-    dispatch(TypeList{}, x.dtype, F::kName, [&]<typename T>() {
-      const T* in = x.as<T>();
-      T* out = ctx.output(0, x.dtype, x.shape).template as<T>();
-      if constexpr (HasKernel<F> && std::is_same_v<T, float>)
-        return kernels::unary_f32(isa_, F::kKernel, x.elements(), in, out, ctx.threads());
-      parallel_for(ctx.threads(), x.elements(), kGrain, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) out[i] = static_cast<T>(f_(static_cast<Compute<T>>(in[i])));
-      });
-    });
+    dispatch(TypeList{}, x.dtype, F::kName, [&]<typename T>() { this->template run_as<T>(ctx, x); });
   }
 
  private:
+  template <typename T>
+  void run_as(OpContext& ctx, const TensorView& x) const {
+    const T* in = x.as<T>();
+    T* out = ctx.output(0, x.dtype, x.shape).template as<T>();
+    if constexpr (HasKernel<F> && std::is_same_v<T, float>) {
+      kernels::unary_f32(isa_, F::kKernel, x.elements(), in, out, ctx.threads());
+    } else {
+      parallel_for(ctx.threads(), x.elements(), kGrain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) out[i] = static_cast<T>(f_(static_cast<Compute<T>>(in[i])));
+      });
+    }
+  }
+
   F f_;
   kernels::Isa isa_;
 };

@@ -1,6 +1,7 @@
 // Operators that make tensors: Constant, ConstantOfShape, Range, EyeLike, OneHot, Trilu.
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "ops/axis_split.h"
@@ -58,6 +59,7 @@ class ConstantOfShape final : public Op {
     const int64_t n = shape.elements();
     const MutableTensorView y = ctx.output(0, value_.dtype(), shape);
     if (is_packed_integer(value_.dtype()) || value_.dtype() == DType::kFloat4E2M1) {
+      std::memset(y.data, 0, static_cast<size_t>(y.bytes()));
       const DType bits = value_.dtype() == DType::kFloat4E2M1 ? DType::kUint4 : value_.dtype();
       for (int64_t i = 0; i < n; ++i) write_packed(y.data, bits, i, read_packed(value_.data(), bits, 0));
       return;
@@ -108,7 +110,7 @@ void eye_like(const Node& node, OpContext& ctx) {
   require(x.shape.rank() == 2, ErrorCode::kInvalidArgument, "the input must be a matrix, not {}", x.shape);
   const auto dtype = dtype_from_onnx(node.get_int("dtype", static_cast<int64_t>(x.dtype)));
   require(dtype.has_value(), ErrorCode::kInvalidArgument, "attribute dtype is no element type");
-  const int64_t k = node.get_int("k", 0);
+  const int64_t k = std::clamp(node.get_int("k", 0), -x.shape[0], x.shape[1]);
   dispatch(Join<NumberTypes, Types<bool>>{}, *dtype, "EyeLike", [&]<typename T>() {
     T* out = ctx.output(0, *dtype, x.shape).template as<T>();
     std::fill(out, out + x.elements(), static_cast<T>(Compute<T>{0}));
@@ -121,7 +123,7 @@ void eye_like(const Node& node, OpContext& ctx) {
 void one_hot(const Node& node, OpContext& ctx) {
   const TensorView& indices = need_input(ctx, 0, "indices");
   const TensorView& values = need_input(ctx, 2, "values");
-  const auto depth = static_cast<int64_t>(read_number(need_input(ctx, 1, "depth"), "depth"));
+  const auto depth = saturate_cast<int64_t>(read_number(need_input(ctx, 1, "depth"), "depth"));
   require(depth >= 0, ErrorCode::kInvalidArgument, "depth {} is negative", depth);
   require(values.elements() == 2, ErrorCode::kInvalidArgument, "values must be [off, on], not {}", values.shape);
   const int axis = normalize_axis(node.get_int("axis", -1), indices.shape.rank() + 1);
@@ -152,7 +154,7 @@ void trilu(const Node& node, OpContext& ctx) {
   require(rank >= 2, ErrorCode::kInvalidArgument, "the input must hold matrices, not {}", x.shape);
   const bool upper = node.get_int("upper", 1) != 0;
   const int64_t rows = x.shape[rank - 2], columns = x.shape[rank - 1];
-  const int64_t raw = ctx.has_input(1) ? read_int(ctx.input(1), 0, "k") : 0;
+  const int64_t raw = ctx.has_input(1) ? read_scalar_int(ctx.input(1), "k") : 0;
   const int64_t k = std::clamp(raw, -rows - 1, columns + 1);
   const MutableTensorView y = ctx.output(0, x.dtype, x.shape);
   dispatch_size(x.dtype, "Trilu", [&]<typename T>() {
@@ -176,7 +178,7 @@ constexpr std::array<WindowFunction, 3> kWindows = {{{"HannWindow", {0.5, -0.5, 
                                                      {"BlackmanWindow", {0.42, -0.5, 0.08}}}};
 
 void window(const Node& node, OpContext& ctx) {
-  const int64_t size = read_int(need_input(ctx, 0, "size"), 0, "size");
+  const int64_t size = read_scalar_int(need_input(ctx, 0, "size"), "size");
   require(size >= 0, ErrorCode::kInvalidArgument, "size {} is negative", size);
   const auto dtype = dtype_from_onnx(node.get_int("output_datatype", 1));
   require(dtype.has_value(), ErrorCode::kInvalidArgument, "output_datatype is no element type");

@@ -3,6 +3,7 @@
 // range.
 
 #include <cmath>
+#include <cstring>
 
 #include "kernels/quantize.h"
 #include "ops/axis_split.h"
@@ -121,6 +122,7 @@ class QuantizeLinear final : public Op {
     if (!map.blocked && (to == DType::kUint8 || to == DType::kInt8))
       return kernels::quantize_linear(isa_, map.outer, map.size, map.inner, values, scales, zeros, to == DType::kInt8,
                                       y.data, ctx.threads());
+    if (bits_of(to) < 8) std::memset(y.data, 0, static_cast<size_t>(y.bytes()));
     if (to_float) return quantize_to_float(map, values, scales, y);
     const Range range = range_of(to);
     int64_t at = 0;

@@ -116,8 +116,8 @@ class Resize final : public Op {
         s.scale = attribute_scales_.empty() ? static_cast<double>(ctx.input(scales_in).as<float>()[i])
                                             : static_cast<double>(attribute_scales_[static_cast<size_t>(i)]);
         const double out = s.scale * static_cast<double>(s.in);
-        require(s.scale > 0 && out < 1e12, ErrorCode::kInvalidArgument, "scale {} for axis {} of {}", s.scale, named[i],
-                shape);
+        require(s.scale > 1e-9 && out < 1e12, ErrorCode::kInvalidArgument, "scale {} for axis {} of {}", s.scale,
+                named[i], shape);
         s.out = static_cast<int64_t>(out);
       }
       const bool smaller = policy_ == "not_larger";
@@ -165,7 +165,7 @@ class Resize final : public Op {
   }
 
   // Keys 1981 for cubic, the triangle for linear.
-  double kernel(double distance) const {
+  double weight_at(double distance) const {
     const double d = std::fabs(distance), a = a_;
     if (mode_ == Interpolation::kLinear) return d < 1 ? 1 - d : 0;
     if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
@@ -201,7 +201,7 @@ class Resize final : public Op {
           const double tap = first + static_cast<double>(k);
           const bool outside = tap < 0 || tap > static_cast<double>(s.in - 1);
           at[k] = clamped(tap);
-          w[k] = exclude_outside_ && outside ? 0 : kernel((tap - x) * stretch);
+          w[k] = exclude_outside_ && outside ? 0 : weight_at((tap - x) * stretch);
           sum += w[k];
         }
         for (int64_t k = 0; k < t.count && sum != 0; ++k) w[k] /= sum;

@@ -82,7 +82,7 @@ class Dropout final : public Op {
 
   void run(OpContext& ctx) const override {
     const TensorView& x = need_input(ctx, 0, "data");
-    const bool training = ctx.has_input(2) && *ctx.input(2).as<bool>();
+    const bool training = ctx.has_input(2) && read_scalar_bool(ctx.input(2), "training_mode");
     const double ratio = ctx.has_input(1) ? read_number(ctx.input(1), "ratio") : 0.5;
     require(!training || ratio == 0, ErrorCode::kUnsupported, "Dropout in training mode");
     ctx.alias(0, 0, x.shape);

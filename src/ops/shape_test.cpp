@@ -108,6 +108,46 @@ TEST(ShapeOps, Generate) {
   )");
 }
 
+TEST(ShapeOps, Resize) {
+  run_cases(R"(
+    Resize coordinate_transformation_mode=asymmetric nearest_mode=floor | f32[1,1,2] 1 2 ; - ; f32[3] 1 1 2 -> f32[1,1,4] 1 1 2 2
+    Resize mode=linear | f32[1,1,2] 1 3 ; - ; - ; i64[3] 1 1 4 -> f32[1,1,4] 1 1.5 2.5 3
+    Resize mode=linear coordinate_transformation_mode=align_corners | f32[2] 1 3 ; - ; - ; i64[1] 3 -> f32[3] 1 2 3
+    Resize mode=linear antialias=1 | f32[4] 1 2 3 4 ; - ; f32[1] 0.5 -> f32[2] 1.625 3.375
+    Resize mode=linear antialias=1 exclude_outside=1 | f32[4] 1 2 3 4 ; - ; f32[1] 0.5 -> f32[2] 1.5714286 3.4285714
+    Resize@10 | u8[2] 7 9 ; f32[1] 1.5 -> u8[3] 7 7 9
+    Upsample@7 scales=[2.0] | f32[1] 5 -> f32[2] 5 5
+    Resize | f32[2] 1 2 -> error neither scales nor sizes
+    Resize | f32[2] 1 2 ; - ; f32[2] 1 1 -> error 2 scales or sizes for 1 axes
+    Resize mode=best | f32[2] 1 2 ; - ; f32[1] 1 -> error nearest, linear or cubic
+  )");
+}
+
+TEST(ShapeOps, CropAndScatterWindows) {
+  run_cases(R"(
+    CenterCropPad axes=[1] | f32[1,4] 1 2 3 4 ; i64[1] 2 -> f32[1,2] 2 3
+    CenterCropPad | i32[1] 7 ; i64[1] 4 -> i32[4] 0 7 0 0
+    TensorScatter axis=1 mode=circular | f32[1,3] 1 2 3 ; f32[1,2] 8 9 ; i64[1] 2 -> f32[1,3] 9 2 8
+    TensorScatter axis=1 | f32[1,3] 1 2 3 ; f32[1,2] 8 9 ; i64[1] 2 -> error passes the cache's 3 rows
+    DepthToSpace blocksize=2 | f32[1,4,1,1] 1 2 3 4 -> f32[1,1,2,2] 1 2 3 4
+    SpaceToDepth blocksize=2 | f32[1,1,2,2] 1 2 3 4 -> f32[1,4,1,1] 1 2 3 4
+    DepthToSpace blocksize=3 | f32[1,4,1,1] 1 -> error do not divide
+  )");
+}
+
+// Parameters that must be one number and are not: an error, never a read beyond the tensor.
+TEST(ShapeOps, EmptyScalarsAreRefused) {
+  run_cases(R"(
+    CumSum | f32[2] 1 2 ; i64[0] -> error axis must hold one element
+    TopK | f32[2] 1 2 ; i64[0] -> error K must hold one element
+    Trilu | f32[1,1] 1 ; i64[0] -> error k must hold one element
+    OneHot | i64[1] 0 ; i64[0] ; f32[2] 0 1 -> error depth is an empty tensor
+    Range | i64[0] ; i64[] 1 ; i64[] 1 -> error must be scalars
+    HannWindow | i64[0] -> error size must hold one element
+    EyeLike k=9223372036854775807 | f32[1,1] 1 -> f32[1,1] 0
+  )");
+}
+
 TEST(ShapeOps, DataDependent) {
   run_cases(R"(
     NonZero | f32[2,2] 1 0 0 2 -> i64[2,2] 0 1 0 1

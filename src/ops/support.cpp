@@ -26,6 +26,16 @@ int64_t read_int(const TensorView& t, int64_t i, std::string_view what) {
   }
 }
 
+int64_t read_scalar_int(const TensorView& t, std::string_view what) {
+  require(t.elements() == 1, ErrorCode::kInvalidArgument, "{} must hold one element, not shape {}", what, t.shape);
+  return read_int(t, 0, what);
+}
+
+bool read_scalar_bool(const TensorView& t, std::string_view what) {
+  require(t.elements() == 1, ErrorCode::kInvalidArgument, "{} must hold one element, not shape {}", what, t.shape);
+  return *t.as<bool>();
+}
+
 std::vector<int64_t> read_ints(const TensorView& t, std::string_view what) {
   std::vector<int64_t> v(static_cast<size_t>(t.elements()));
   for (size_t i = 0; i < v.size(); ++i) v[i] = read_int(t, static_cast<int64_t>(i), what);

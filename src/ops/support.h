@@ -99,7 +99,11 @@ SmallInts strides_of(const Shape& shape);
 
 /// A 1-D (or scalar) int32 or int64 tensor as numbers; InvalidArgument naming `what` for another type.
 std::vector<int64_t> read_ints(const TensorView& t, std::string_view what);
-/// Element i of an int32 or int64 tensor.
+/// The one element of an int32 or int64 (or bool) tensor; InvalidArgument naming `what` when it holds another number of
+/// them.
+int64_t read_scalar_int(const TensorView& t, std::string_view what);
+bool read_scalar_bool(const TensorView& t, std::string_view what);
+/// Element i of an int32 or int64 tensor; the caller has checked that there is one.
 int64_t read_int(const TensorView& t, int64_t i, std::string_view what);
 /// The first element of a numeric tensor as double.
 double read_number(const TensorView& t, std::string_view what);

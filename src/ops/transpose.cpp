@@ -139,7 +139,7 @@ void permuted(OpContext& ctx, std::string_view what, const Shape& view, std::arr
 int64_t block_size(const Node& node, const Shape& shape) {
   require(shape.rank() == 4, ErrorCode::kInvalidArgument, "the input must be [N,C,H,W], not {}", shape);
   const int64_t block = node.get_int("blocksize", 0);
-  require(block > 0, ErrorCode::kInvalidArgument, "blocksize {} is not positive", block);
+  require(block > 0 && block < 65536, ErrorCode::kInvalidArgument, "blocksize {} is not a block's size", block);
   return block;
 }
 
