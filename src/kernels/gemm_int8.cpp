@@ -53,14 +53,10 @@ int64_t ready_row_bytes(const Int8Kernel& kernel, int64_t k_padded) {
   return round_up(k_padded * (kernel.widen_a ? 2 : 1), 64) + 64;
 }
 
-/// Tiles of a block from which on a panel is widened once for all of them.
-constexpr int64_t kTilesToWiden = 2;
-
 size_t worker_bytes(const Int8Kernel& kernel, int64_t m, const Packing& pack) {
   const int64_t row = ready_row_bytes(kernel, pack.k_padded);
   const int64_t rows = block_rows(m, row, kernel.mr);
-  return align64(static_cast<size_t>(rows * row)) + 3 * align64(static_cast<size_t>(rows) * 4) +
-         (kernel.wide_tile != nullptr ? align64(static_cast<size_t>(pack.groups_bytes) * 2) : 0);
+  return align64(static_cast<size_t>(rows * row)) + 3 * align64(static_cast<size_t>(rows) * 4);
 }
 
 /// Column values of one group of panels, padded to whole vectors.
@@ -80,19 +76,14 @@ struct Worker {
 
   void run(int64_t m_begin, int64_t m_end, int64_t panel_begin, int64_t panel_end, std::byte* scratch) const;
   void fill_columns(int64_t n0, int width, Columns& columns) const;
-  void multiply(int height, int panels, const std::byte* a, int64_t a_stride, const int8_t* panel, const int16_t* wide,
-                int32_t* acc) const;
+  void multiply(int height, int panels, const std::byte* a, int64_t a_stride, const int8_t* panel, int32_t* acc) const;
 };
 
-/// One tile of sums over `panels` panels from `panel` on; `wide` is the panel widened, or null.
+/// One tile of sums over `panels` panels from `panel` on.
 void Worker::multiply(int height, int panels, const std::byte* a, int64_t a_stride, const int8_t* panel,
-                      const int16_t* wide, int32_t* acc) const {
+                      int32_t* acc) const {
   const int64_t groups = pack.k_padded / kernel.k_group;
   const int width = panels * kernel.nr;
-  if (wide != nullptr) {
-    kernel.wide_tile(height, groups, a, a_stride, wide, acc, width);
-    return;
-  }
   if (kernel.extra_tile == nullptr) {
     kernel.tile(height, panels, groups, a, a_stride, panel, pack.panel_bytes, acc, width);
     return;
@@ -122,7 +113,6 @@ void Worker::run(int64_t m_begin, int64_t m_end, int64_t panel_begin, int64_t pa
   auto* sums = reinterpret_cast<int32_t*>(scratch + align64(static_cast<size_t>(block * row_bytes)));
   auto* zps = sums + align64(static_cast<size_t>(block) * 4) / 4;
   auto* scales = reinterpret_cast<float*>(zps + align64(static_cast<size_t>(block) * 4) / 4);
-  auto* wide = reinterpret_cast<int16_t*>(scales + align64(static_cast<size_t>(block) * 4) / 4);
   const auto* bytes = static_cast<const int8_t*>(b.data);
   const auto* b_sums = reinterpret_cast<const int32_t*>(bytes + pack.sums_at);
   alignas(64) int32_t acc[kMaxMr * kMaxNr];
@@ -151,13 +141,11 @@ void Worker::run(int64_t m_begin, int64_t m_end, int64_t panel_begin, int64_t pa
       const int width = panels * nr;
       const int cols = static_cast<int>(std::min<int64_t>(width, b.n - n0));
       const int8_t* panel = bytes + pack.panels_at + p * pack.panel_bytes;
-      const bool widened = kernel.wide_tile != nullptr && tiles >= kTilesToWiden && group == 1;
-      if (widened) kernel.widen_panel(pack.groups_bytes, panel, wide);
       fill_columns(n0, width, columns);
       for (int64_t t = 0; t < tiles; ++t) {
         const int64_t r0 = part_begin(rows, t, tiles);
         const int height = static_cast<int>(part_begin(rows, t + 1, tiles) - r0);
-        multiply(height, panels, a + r0 * a_stride, a_stride, panel, widened ? wide : nullptr, acc);
+        multiply(height, panels, a + r0 * a_stride, a_stride, panel, acc);
         const IntCorrection fix{correct,       zps + r0,    sums + r0,
                                 scales + r0,   b_sums + n0, b_has_zero_point ? columns.zero_points : nullptr,
                                 columns.scales};

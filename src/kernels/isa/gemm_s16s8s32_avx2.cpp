@@ -7,7 +7,7 @@
 namespace assay::kernels {
 namespace {
 
-// Packed B: [k pairs][16 columns][2] int8, or the same in int16 once a panel is widened.
+// Packed B: [k pairs][16 columns][2] int8.
 constexpr int kMr = 6, kNr = 16, kVectorLanes = 8, kStepBytes = 4, kHalfPanel = 16;
 using V = __m256i;
 using Scalar = int32_t;
@@ -16,20 +16,12 @@ inline V zero() { return _mm256_setzero_si256(); }
 inline V load_sums(const int32_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
 inline void store_sums(int32_t* p, V v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
 inline V load_b(const int8_t* p) { return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
-inline V load_b(const int16_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
 inline V broadcast(const char* a) {
   int32_t step;
   __builtin_memcpy(&step, a, 4);
   return _mm256_set1_epi32(step);
 }
-/// Both instructions in one, so that a single register holds the products: the tile needs the other fifteen.
-inline V multiply_add(V sum, V a, V b) {
-  V products;
-  __asm__("vpmaddwd %[b], %[a], %[products]\n\tvpaddd %[products], %[sum], %[sum]"
-          : [sum] "+x"(sum), [products] "=&x"(products)
-          : [a] "x"(a), [b] "x"(b));
-  return sum;
-}
+inline V multiply_add(V sum, V a, V b) { return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)); }
 
 #include "kernels/isa/gemm_tile.inc"
 
@@ -37,16 +29,6 @@ void tile(int rows, int panels, int64_t k_groups, const void* a, int64_t a_strid
           int32_t* c, int64_t c_stride) {
   run_rows(rows, panels, k_groups, static_cast<const char*>(a), a_stride, b, 2 * kHalfPanel, panel_bytes, c, c_stride,
            false);
-}
-
-void wide_tile(int rows, int64_t k_groups, const void* a, int64_t a_stride, const int16_t* b, int32_t* c,
-               int64_t c_stride) {
-  run_rows(rows, 1, k_groups, static_cast<const char*>(a), a_stride, b, 2 * kHalfPanel, 0, c, c_stride, false);
-}
-
-void widen_panel(int64_t panel_bytes, const int8_t* src, int16_t* dst) {
-  for (int64_t i = 0; i < panel_bytes; i += 16)
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(dst + i), load_b(src + i));
 }
 
 int32_t int8_row(int64_t k, int64_t k_padded, const void* src, bool is_signed, void* dst) {
@@ -76,14 +58,7 @@ int32_t int8_row(int64_t k, int64_t k_padded, const void* src, bool is_signed, v
 
 }  // namespace
 
-const Int8Kernel kGemmS16S8S32Avx2 = {.mr = kMr,
-                                      .nr = kNr,
-                                      .k_group = 2,
-                                      .widen_a = true,
-                                      .tile = tile,
-                                      .tile_panels = tile_panels<1>,
-                                      .row = int8_row,
-                                      .widen_panel = widen_panel,
-                                      .wide_tile = wide_tile};
+const Int8Kernel kGemmS16S8S32Avx2 = {
+    .mr = kMr, .nr = kNr, .k_group = 2, .widen_a = true, .tile = tile, .tile_panels = tile_panels<1>, .row = int8_row};
 
 }  // namespace assay::kernels

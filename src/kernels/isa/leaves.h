@@ -27,10 +27,6 @@ struct Int8Kernel {
   /// One row of A made ready: dst int16 (widen_a) or uint8 (plus 128 when signed), padded with zeros to k_padded.
   /// Returns the sum of the row's k values in dst.
   int32_t (*row)(int64_t k, int64_t k_padded, const void* src, bool is_signed, void* dst) = nullptr;
-  /// Where widening B costs: a panel as int16, and the tile that reads it. May be null.
-  void (*widen_panel)(int64_t panel_bytes, const int8_t* src, int16_t* dst) = nullptr;
-  void (*wide_tile)(int rows, int64_t k_groups, const void* a, int64_t a_stride, const int16_t* b, int32_t* c,
-                    int64_t c_stride) = nullptr;
   /// One panel, to which is added the sum over extra groups e of A[r, groups[e]] * extra[e, j]: what pair-safe weights
   /// leave over.
   void (*extra_tile)(int rows, int64_t k_groups, const void* a, int64_t a_stride, const int8_t* b, int count,
