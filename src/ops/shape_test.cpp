@@ -114,7 +114,7 @@ TEST(ShapeOps, Resize) {
     Resize mode=linear | f32[1,1,2] 1 3 ; - ; - ; i64[3] 1 1 4 -> f32[1,1,4] 1 1.5 2.5 3
     Resize mode=linear coordinate_transformation_mode=align_corners | f32[2] 1 3 ; - ; - ; i64[1] 3 -> f32[3] 1 2 3
     Resize mode=linear antialias=1 | f32[4] 1 2 3 4 ; - ; f32[1] 0.5 -> f32[2] 1.625 3.375
-    Resize mode=linear antialias=1 exclude_outside=1 | f32[4] 1 2 3 4 ; - ; f32[1] 0.5 -> f32[2] 1.5714286 3.4285714
+    Resize mode=linear antialias=1 exclude_outside=1 | f32[4] 1 2 3 4 ; - ; f32[1] 0.5 -> f32[2] 1.7142857 3.2857143
     Resize@10 | u8[2] 7 9 ; f32[1] 1.5 -> u8[3] 7 7 9
     Upsample@7 scales=[2.0] | f32[1] 5 -> f32[2] 5 5
     Resize | f32[2] 1 2 -> error neither scales nor sizes
