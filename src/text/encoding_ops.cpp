@@ -32,7 +32,11 @@ void append_tokens(Encoding& to, const Encoding& from) {
 
 /// Tokens of `left` and then of `right`.
 Encoding joined(const Encoding& left, const Encoding& right) {
-  Encoding out = slice(left, 0, left.size());
+  Encoding out;
+  each_vector(out, left, [&](auto& a, const auto& b) {
+    a.reserve(left.size() + right.size());
+    a.assign(b.begin(), b.end());
+  });
   append_tokens(out, right);
   return out;
 }
