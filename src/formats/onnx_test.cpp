@@ -67,7 +67,7 @@ TEST_F(Onnx, FreshNamesNeverCollide) {
   Graph& g = m.graph;
   const ValueId x = g.add_input("Neg_output_0", floats({{2, ""}}));
   ValueId v = x;
-  for (int i = 0; i < 3; ++i) v = g.node(g.add_node("Neg", {v}, 1, "", "", 17)).outputs[0];
+  for (int i = 0; i < 3; ++i) v = g.node(g.add_node("Neg", {v}, 1, i > 0 ? "same" : "", "", 17)).outputs[0];
   g.value(v).name = "Neg_output_0";  // taken by the input
   g.add_output(v);
   g.add_output(v);  // listed twice: needs a producer of its own
@@ -77,6 +77,9 @@ TEST_F(Onnx, FreshNamesNeverCollide) {
   std::set<std::string> names = {p.graph().input(0).name()};
   for (const auto& n : p.graph().node())
     for (const auto& o : n.output()) EXPECT_TRUE(names.insert(o).second) << o;
+  EXPECT_EQ(p.graph().node(0).name(), "");
+  EXPECT_EQ(p.graph().node(1).name(), "same");
+  EXPECT_EQ(p.graph().node(2).name(), "same_1");
   EXPECT_EQ(p.graph().input(0).name(), "Neg_output_0");
   EXPECT_EQ(p.graph().output_size(), 3);
   EXPECT_NE(p.graph().output(0).name(), p.graph().output(1).name());

@@ -2,7 +2,9 @@
 
 #include <onnx/onnx-ml.pb.h>
 
+#include <algorithm>
 #include <limits>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/checked.h"
@@ -14,6 +16,8 @@ namespace assay {
 namespace {
 
 using Opsets = std::map<std::string, int>;
+
+constexpr int64_t kMessageLimit = std::numeric_limits<int>::max();
 
 /// Decides which tensors leave the message, and where in the external file each one goes.
 class External {
@@ -83,10 +87,16 @@ class Names {
     static const std::string kAbsent;
     return id == kNoValue ? kAbsent : names_[static_cast<size_t>(id)];
   }
+  /// A node's name, made different where an earlier node of the graph has it: runtimes refuse two of a name.
+  std::string node_name(const std::string& base) {
+    std::string name = base;
+    for (int& i = next_node_[base]; !nodes_.insert(name).second;) name = fmt::format("{}_{}", base, ++i);
+    return name;
+  }
   /// A name nobody holds, made from `base`.
   std::string fresh(const std::string& base) {
     std::string name = base;
-    for (int i = 1; taken(name); ++i) name = fmt::format("{}_{}", base, i);
+    for (int& i = next_[base]; taken(name);) name = fmt::format("{}_{}", base, ++i);
     taken_.insert(name);
     return name;
   }
@@ -115,7 +125,8 @@ class Names {
 
   const Names* outer_;
   std::vector<std::string> names_;
-  std::unordered_set<std::string> taken_;
+  std::unordered_set<std::string> taken_, nodes_;
+  std::unordered_map<std::string, int> next_, next_node_;  ///< last suffix tried, by base name
 };
 
 class Writer {
@@ -226,7 +237,7 @@ void Writer::graph(const Graph& g, const Names* outer, onnx::GraphProto& proto) 
 
 void Writer::node(const Graph& g, NodeId id, Names& names, onnx::NodeProto& proto) {
   const Node& n = g.node(id);
-  if (!n.name.empty()) proto.set_name(n.name);
+  if (!n.name.empty()) proto.set_name(names.node_name(n.name));
   proto.set_op_type(n.op_type);
   if (!n.domain.empty()) proto.set_domain(n.domain);
   if (!n.overload.empty()) proto.set_overload(n.overload);
@@ -332,7 +343,7 @@ int64_t constant_bytes(const Graph& g) {
 }
 
 void require_fits(const onnx::ModelProto& proto) {
-  require(proto.ByteSizeLong() <= std::numeric_limits<int>::max(), ErrorCode::kResourceExhausted,
+  require(proto.ByteSizeLong() <= static_cast<size_t>(kMessageLimit), ErrorCode::kResourceExhausted,
           "what cannot be external data takes {} bytes, more than the 2 GB of one message", proto.ByteSizeLong());
 }
 
@@ -340,7 +351,7 @@ void require_fits(const onnx::ModelProto& proto) {
 
 void write_onnx(const Model& model, const std::filesystem::path& path, const OnnxWriteOptions& options) {
   try {
-    const bool split = constant_bytes(model.graph) > options.inline_limit_bytes;
+    const bool split = constant_bytes(model.graph) > std::min<int64_t>(options.inline_limit_bytes, kMessageLimit);
     const auto data_path = std::filesystem::path(path).concat(".data");
     External external(split ? data_path.filename().string() : std::string(), options.external_threshold_bytes);
     const auto proto = Writer(model, external).model();
@@ -355,6 +366,9 @@ void write_onnx(const Model& model, const std::filesystem::path& path, const Onn
 }
 
 std::string onnx_bytes(const Model& model) {
+  const int64_t constants = constant_bytes(model.graph);  // asked first: what cannot fit is not copied
+  require(constants <= kMessageLimit, ErrorCode::kResourceExhausted,
+          "{} bytes of tensors do not fit the 2 GB of one message", constants);
   External inside({}, 0);
   const auto proto = Writer(model, inside).model();
   require_fits(proto);

@@ -17,9 +17,9 @@ struct OnnxWriteOptions {
 
 /// Writes an ONNX file, whole or not at all; the same model gives the same bytes. Nodes keep their order where it is a
 /// valid one; every constant becomes an initializer (a Constant node inside a function, which has no other way); values
-/// without a name, or whose name another one holds, get a fresh one; symbolic dimensions and value types are kept.
-/// Throws InvalidArgument for a node whose opset version is not the model's, ResourceExhausted when what must stay
-/// inside the message is beyond 2 GB.
+/// without a name, or whose name another one holds, get a fresh one, and so does a node whose name is taken; symbolic
+/// dimensions and value types are kept. Throws InvalidArgument for a node whose opset version is not the model's,
+/// ResourceExhausted when what must stay inside the message is beyond 2 GB.
 void write_onnx(const Model& model, const std::filesystem::path& path, const OnnxWriteOptions& options = {});
 
 /// The bytes write_onnx() would write with everything inside.

@@ -6,7 +6,7 @@
 namespace assay {
 namespace {
 
-constexpr size_t kNodeLimit = 1'000'000;
+constexpr size_t kNodeLimit = 250'000;
 
 using Key = std::tuple<std::string, std::string, std::string>;
 using Attributes = std::map<std::string, Attribute, std::less<>>;
@@ -163,6 +163,8 @@ class Inliner {
       return;
     }
     n.name = prefix + (n.name.empty() ? n.op_type : n.name);
+    const int repeats = names_[n.name]++;
+    if (repeats > 0) n.name += fmt::format("_{}", repeats);
     for (ValueId& v : n.inputs)
       if (v != kNoValue) v = map[static_cast<size_t>(v)];
     for (ValueId& v : n.outputs) {
@@ -188,6 +190,7 @@ class Inliner {
   Model& model_;
   std::map<Key, size_t> known_;
   std::vector<State> state_;
+  std::map<std::string, int> names_;  ///< how often a node name was given
   int count_ = 0;
   size_t nodes_ = 0;
 };
