@@ -14,7 +14,7 @@ import onnxruntime
 from onnx import TensorProto, helper
 
 SHAPES = [(384, 384), (384, 1152), (384, 1536), (1536, 384), (768, 768), (768, 2304), (768, 3072), (3072, 768)]
-ROWS = [1, 8, 32, 64, 128, 512]
+ROWS = [1, 8, 32, 64, 128]
 
 
 def session(kind, k, n, threads):
