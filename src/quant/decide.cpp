@@ -127,6 +127,7 @@ Decisions decide(Prepared& prepared, const QuantScheme& scheme) {
       line.node = n.name.empty() ? n.label() : n.name;
       line.op_type = n.domain.empty() ? n.op_type : n.domain + "." + n.op_type;
       line.scope = scope->path;
+      if (!n.outputs.empty() && n.outputs[0] != kNoValue) line.output = g.value(n.outputs[0]).name;
       static const std::vector<Pattern> kNone;
       const auto it = tags.find(id);
       const auto& node_tags = it == tags.end() ? kNone : it->second;
@@ -141,6 +142,8 @@ Decisions decide(Prepared& prepared, const QuantScheme& scheme) {
       }
       if (!n.domain.empty() || std::find(wanted.begin(), wanted.end(), n.op_type) == wanted.end()) {
         line.reason = not_asked_for(scheme, n);
+        if (n.is("Gather"))  // a tied table is only taken along when nobody said no
+          if (auto excluded = excluded_by(scheme, line.node, node_tags); !excluded.empty()) line.reason = excluded;
       } else {
         line.reason = excluded_by(scheme, line.node, node_tags);
         if (line.reason.empty()) out.nodes.push_back({scope.get(), id, out.plan.nodes.size(), Action::kFloat, {}});

