@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "report/format.h"
 #include "report/markdown.h"
@@ -10,12 +11,14 @@
 namespace assay::report {
 namespace {
 
+constexpr std::string_view kLatency = "latency_mean";
+
 /// Figures of a cell by name, in the order of the report.
 std::vector<std::pair<std::string, double>> figures_of(const Record& record, const Cell& cell) {
   std::vector<std::pair<std::string, double>> out = cell.optimized.metrics;
   for (const auto& [batch, length] : time_grid(record))
     if (const TimePoint* t = find_time(cell, batch, length); t != nullptr && t->optimized)
-      out.emplace_back(fmt::format("latency_mean b{} s{} (ms)", batch, length), t->optimized->latency_mean);
+      out.emplace_back(fmt::format("{} b{} s{} (ms)", kLatency, batch, length), t->optimized->latency_mean);
   if (cell.optimized.load_ms) out.emplace_back("load (ms)", *cell.optimized.load_ms);
   if (cell.optimized.peak_memory_bytes)
     out.emplace_back("peak memory (MB)", static_cast<double>(*cell.optimized.peak_memory_bytes) * 1e-6);
@@ -43,6 +46,13 @@ Comparison compare(const Record& before, const Record& after) {
   c.after = after.display_name();
   for (const std::string_view field : {"cpu", "threads", "used_instructions"})
     note_unlike(before, after, field, c.notes);
+  for (const Record* r : {&before, &after})
+    if (const auto it = r->machine.find("noise");
+        it != r->machine.end() && it->is_object() && it->contains("p99_over_p50"))
+      c.notes.push_back(fmt::format("{}: noise probe p99 is {} of its median", r == &before ? "before" : "after",
+                                    (*it)["p99_over_p50"].is_number()
+                                        ? ratio_text((*it)["p99_over_p50"].get<double>(), 1.0)
+                                        : std::string(kNoFigure)));
   if (before.fixed("model_name_or_path") != after.fixed("model_name_or_path"))
     c.notes.emplace_back("the models differ");
   if (before.datasets != after.datasets || before.evaluated_samples != after.evaluated_samples)
@@ -69,12 +79,24 @@ Comparison compare(const Record& before, const Record& after) {
     const std::string label = cell_label(after, after.cells[i]);
     if (std::find(seen.begin(), seen.end(), label) == seen.end()) add(nullptr, &after.cells[i], label);
   }
+  double sum = 0;
+  int count = 0;
+  for (const Difference& d : c.differences) {
+    if (!d.figure.starts_with(kLatency) || !d.before || !d.after || !(*d.before > 0) || !(*d.after > 0)) continue;
+    sum += std::log(*d.after / *d.before);
+    ++count;
+  }
+  if (count > 0) c.latency_ratio = std::exp(sum / count);
   return c;
 }
 
 Json to_json(const Comparison& c) {
-  Json out = {{"before", c.before}, {"after", c.after}, {"notes", c.notes}, {"differences", Json::array()}};
   const auto number = [](const std::optional<double>& v) { return v ? Json(*v) : Json(nullptr); };
+  Json out = {{"before", c.before},
+              {"after", c.after},
+              {"latency_ratio", number(c.latency_ratio)},
+              {"notes", c.notes},
+              {"differences", Json::array()}};
   for (const Difference& d : c.differences) {
     Json row = {{"cell", d.cell}, {"figure", d.figure}, {"before", number(d.before)}, {"after", number(d.after)}};
     row["ratio"] = d.before && d.after && *d.before != 0 ? Json(*d.after / *d.before) : Json(nullptr);
@@ -85,6 +107,9 @@ Json to_json(const Comparison& c) {
 
 std::string to_markdown(const Comparison& c) {
   std::string text = fmt::format("# {} → {}\n", markdown_escape(c.before), markdown_escape(c.after));
+  if (c.latency_ratio)
+    text += fmt::format("\nMean latency after / before, geometric mean over all cells: {}\n",
+                        ratio_text(c.latency_ratio, 1.0));
   for (const std::string& n : c.notes) text += "\n- " + markdown_escape(n);
   if (!c.notes.empty()) text += "\n";
   for (size_t i = 0; i < c.differences.size();) {

@@ -19,7 +19,9 @@ struct Difference {
 struct Comparison {
   std::string before, after;  ///< names of the runs
   std::vector<Difference> differences;
-  std::vector<std::string> notes;  ///< what makes the two unlike: machine, threads, model, data
+  std::optional<double> latency_ratio;  ///< geometric mean of after / before over all mean latencies that both have
+  std::vector<std::string>
+      notes;  ///< how noisy each machine was, and what makes the two unlike: machine, threads, model, data
 };
 
 Comparison compare(const Record& before, const Record& after);

@@ -165,7 +165,8 @@ std::vector<std::pair<std::string, std::string>> machine_facts(const Record& rec
   std::string cpus = text(m, "processors");
   if (!cpus.empty()) {
     if (!text(m, "cores").empty()) cpus += fmt::format(" logical, {} cores", text(m, "cores"));
-    if (!text(m, "sockets").empty()) cpus += fmt::format(", {} socket{}", text(m, "sockets"), text(m, "sockets") == "1" ? "" : "s");
+    if (!text(m, "sockets").empty())
+      cpus += fmt::format(", {} socket{}", text(m, "sockets"), text(m, "sockets") == "1" ? "" : "s");
     const std::string usable = text(m, "usable_processors");
     if (!usable.empty() && usable != text(m, "processors")) cpus += fmt::format(", {} usable", usable);
   }
@@ -175,7 +176,8 @@ std::vector<std::pair<std::string, std::string>> machine_facts(const Record& rec
   put("Instruction set used", text(m, "used_instructions"));
   if (const auto it = m.find("caches"); it != m.end() && it->is_object()) {
     std::string caches;
-    for (const auto& [level, size] : it->items()) caches += (caches.empty() ? "" : ", ") + level + " " + value_text(size);
+    for (const auto& [level, size] : it->items())
+      caches += (caches.empty() ? "" : ", ") + level + " " + value_text(size);
     put("Caches", caches);
   }
   put("Memory", bytes("memory_bytes"));
@@ -186,13 +188,15 @@ std::vector<std::pair<std::string, std::string>> machine_facts(const Record& rec
   put("Product", text(m, "product"));
   put("Kernel", text(m, "kernel"));
   put("Operating system", text(m, "os"));
-  for (const auto& [key, label] : {std::pair("noise", "Noise probe"), std::pair("noise_at_end", "Noise probe at the end")}) {
+  for (const auto& [key, label] :
+       {std::pair("noise", "Noise probe"), std::pair("noise_at_end", "Noise probe at the end")}) {
     const auto it = m.find(key);
     if (it == m.end() || !it->is_object()) continue;
     std::string line;
     const auto add = [&](const char* field, const char* before, const char* after) {
       if (const auto v = number(*it, field))
-        line += fmt::format("{}{}{}{}", line.empty() ? "" : ", ", before, plain_number(std::round(*v * 100) / 100), after);
+        line +=
+            fmt::format("{}{}{}{}", line.empty() ? "" : ", ", before, plain_number(std::round(*v * 100) / 100), after);
     };
     add("probes", "", " probes");
     add("p50_us", "median ", " µs");

@@ -347,8 +347,7 @@ std::string html_time(const Record& r) {
         "{1}</summary><div class=\"inner\">\n",
         batch, length, open ? " open" : "");
     out += table(head, body) + "<h3>Samples a second and percentiles (ms)</h3>\n";
-    std::string columns =
-        parameter_head(r) + "<th>model</th>" + th("passes", true) + th("samples/s") + th("std");
+    std::string columns = parameter_head(r) + "<th>model</th>" + th("passes", true) + th("samples/s") + th("std");
     for (const PercentileName& p : percentile_names()) columns += th(p.label);
     out += table(columns, percentile_rows(r, batch, length)) + "</div></details>\n";
     open = false;
