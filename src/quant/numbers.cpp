@@ -1,48 +1,61 @@
 #include "quant/numbers.h"
 
-#include <hwy/highway.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include <algorithm>
-#include <cfenv>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "base/parallel.h"
 
 namespace assay::quant {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-const hn::ScalableTag<float> kFloats;
 constexpr float kMaxFinite = std::numeric_limits<float>::max();
 
-// Lane-wise running minimum and maximum over finite values; lo starts at +max, hi at -max.
+// Smallest and largest finite value of a run joined to lo and hi; counts the others.
 void min_max_run(const float* data, int64_t n, float& lo, float& hi, int64_t& bad) {
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(kFloats));
-  const auto largest = hn::Set(kFloats, kMaxFinite);
-  auto vlo = largest;
-  auto vhi = hn::Neg(largest);
-  auto count = hn::Zero(kFloats);
   int64_t i = 0;
-  const auto flush = [&] {
-    bad += static_cast<int64_t>(hn::GetLane(hn::SumOfLanes(kFloats, count)));
-    count = hn::Zero(kFloats);
-  };
-  const auto one = hn::Set(kFloats, 1.0f);
-  for (int64_t since = 0; i + lanes <= n; i += lanes) {
-    const auto v = hn::LoadU(kFloats, data + i);
-    const auto finite = hn::Le(hn::Abs(v), largest);
-    vlo = hn::Min(vlo, hn::IfThenElse(finite, v, vlo));
-    vhi = hn::Max(vhi, hn::IfThenElse(finite, v, vhi));
-    count = hn::Add(count, hn::IfThenZeroElse(finite, one));
-    if (++since == (1 << 20)) {  // counts stay exact in float
-      flush();
-      since = 0;
+#ifdef __SSE2__
+  // Block by block; one that holds a value that is not finite is walked again, slowly.
+  const __m128 largest = _mm_set1_ps(kMaxFinite);
+  const __m128 magnitude = _mm_castsi128_ps(_mm_set1_epi32(0x7fffffff));
+  constexpr int64_t kBlock = 4096;
+  for (; i + kBlock <= n; i += kBlock) {
+    __m128 low = largest, high = _mm_sub_ps(_mm_setzero_ps(), largest), low2 = low, high2 = high;
+    __m128 all = _mm_castsi128_ps(_mm_set1_epi32(-1));
+    for (int64_t b = i; b < i + kBlock; b += 8) {
+      const __m128 u = _mm_loadu_ps(data + b), v = _mm_loadu_ps(data + b + 4);
+      all = _mm_and_ps(all, _mm_and_ps(_mm_cmple_ps(_mm_and_ps(u, magnitude), largest),
+                                       _mm_cmple_ps(_mm_and_ps(v, magnitude), largest)));
+      low = _mm_min_ps(low, u);
+      high = _mm_max_ps(high, u);
+      low2 = _mm_min_ps(low2, v);
+      high2 = _mm_max_ps(high2, v);
+    }
+    if (_mm_movemask_ps(all) == 15) {
+      alignas(16) float a[4], b[4];
+      _mm_store_ps(a, _mm_min_ps(low, low2));
+      _mm_store_ps(b, _mm_max_ps(high, high2));
+      for (int lane = 0; lane < 4; ++lane) {
+        lo = std::min(lo, a[lane]);
+        hi = std::max(hi, b[lane]);
+      }
+      continue;
+    }
+    for (int64_t b = i; b < i + kBlock; ++b) {
+      if (std::abs(data[b]) <= kMaxFinite) {
+        lo = std::min(lo, data[b]);
+        hi = std::max(hi, data[b]);
+      } else {
+        ++bad;
+      }
     }
   }
-  flush();
-  lo = std::min(lo, hn::GetLane(hn::MinOfLanes(kFloats, vlo)));
-  hi = std::max(hi, hn::GetLane(hn::MaxOfLanes(kFloats, vhi)));
+#endif
   for (; i < n; ++i) {
     if (std::abs(data[i]) <= kMaxFinite) {
       lo = std::min(lo, data[i]);
@@ -55,19 +68,20 @@ void min_max_run(const float* data, int64_t n, float& lo, float& hi, int64_t& ba
 
 // lo[j], hi[j] over a row added to a running minimum and maximum per column.
 void min_max_columns(const float* row, int64_t n, float* lo, float* hi, int64_t& bad) {
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(kFloats));
-  const auto largest = hn::Set(kFloats, kMaxFinite);
-  auto count = hn::Zero(kFloats);
-  const auto one = hn::Set(kFloats, 1.0f);
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const auto v = hn::LoadU(kFloats, row + i);
-    const auto finite = hn::Le(hn::Abs(v), largest);
-    count = hn::Add(count, hn::IfThenZeroElse(finite, one));
-    hn::StoreU(hn::Min(hn::LoadU(kFloats, lo + i), v), kFloats, lo + i);
-    hn::StoreU(hn::Max(hn::LoadU(kFloats, hi + i), v), kFloats, hi + i);
+#ifdef __SSE2__
+  const __m128 largest = _mm_set1_ps(kMaxFinite);
+  const __m128 magnitude = _mm_castsi128_ps(_mm_set1_epi32(0x7fffffff));
+  __m128 all = _mm_castsi128_ps(_mm_set1_epi32(-1));
+  for (; i + 4 <= n; i += 4) {
+    const __m128 v = _mm_loadu_ps(row + i);
+    all = _mm_and_ps(all, _mm_cmple_ps(_mm_and_ps(v, magnitude), largest));
+    _mm_storeu_ps(lo + i, _mm_min_ps(_mm_loadu_ps(lo + i), v));
+    _mm_storeu_ps(hi + i, _mm_max_ps(_mm_loadu_ps(hi + i), v));
   }
-  bad += static_cast<int64_t>(hn::GetLane(hn::SumOfLanes(kFloats, count)));
+  if (_mm_movemask_ps(all) != 15)
+    bad += std::count_if(row, row + i, [](float x) { return !(std::abs(x) <= kMaxFinite); });
+#endif
   for (; i < n; ++i) {
     if (!(std::abs(row[i]) <= kMaxFinite)) ++bad;
     lo[i] = std::min(lo[i], row[i]);
@@ -83,25 +97,37 @@ Code encode_one(float x, float scale, int32_t zero_point) {
   return static_cast<Code>(std::clamp(static_cast<int32_t>(std::nearbyint(t)) + zero_point, kLo, kHi));
 }
 
+#ifdef __SSE2__
+// Four values as int32 codes, not yet saturated to 8 bits: the conversion rounds half to even.
+__m128i encode_four(const float* x, __m128 scale, __m128i zero) {
+  const __m128 bound = _mm_set1_ps(1024.0f);
+  const __m128 t = _mm_div_ps(_mm_loadu_ps(x), scale);
+  const __m128 clamped = _mm_max_ps(_mm_min_ps(t, bound), _mm_sub_ps(_mm_setzero_ps(), bound));
+  return _mm_add_epi32(_mm_cvtps_epi32(clamped), zero);
+}
+#endif
+
 // Codes of a run of values. `per_value` says whether scales and zero points advance with the values (last axis) or
 // stay.
 template <typename Code>
 void encode_run(const float* x, int64_t n, const float* scales, const int32_t* zero_points, bool per_value, Code* out) {
-  const hn::RebindToSigned<decltype(kFloats)> ints;
-  const hn::Rebind<Code, decltype(kFloats)> codes;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(kFloats));
-  const auto bound = hn::Set(kFloats, 1024.0f);
-  auto scale = hn::Set(kFloats, scales[0]);
-  auto zero = hn::Set(ints, zero_points[0]);
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    if (per_value) {
-      scale = hn::LoadU(kFloats, scales + i);
-      zero = hn::LoadU(ints, zero_points + i);
+#ifdef __SSE2__
+  const __m128 scale = _mm_set1_ps(scales[0]);
+  const __m128i zero = _mm_set1_epi32(zero_points[0]);
+  for (; i + 16 <= n; i += 16) {
+    __m128i four[4];
+    for (int k = 0; k < 4; ++k) {
+      const int64_t at = i + 4 * k;
+      four[k] = per_value ? encode_four(x + at, _mm_loadu_ps(scales + at),
+                                        _mm_loadu_si128(reinterpret_cast<const __m128i*>(zero_points + at)))
+                          : encode_four(x + at, scale, zero);
     }
-    const auto t = hn::Max(hn::Min(hn::Div(hn::LoadU(kFloats, x + i), scale), bound), hn::Neg(bound));
-    hn::StoreU(hn::DemoteTo(codes, hn::Add(hn::NearestInt(t), zero)), codes, out + i);
+    const __m128i low = _mm_packs_epi32(four[0], four[1]), high = _mm_packs_epi32(four[2], four[3]);
+    const __m128i codes = std::is_signed_v<Code> ? _mm_packs_epi16(low, high) : _mm_packus_epi16(low, high);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), codes);
   }
+#endif
   for (; i < n; ++i) out[i] = encode_one<Code>(x[i], scales[per_value ? i : 0], zero_points[per_value ? i : 0]);
 }
 

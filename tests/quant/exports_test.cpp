@@ -54,7 +54,9 @@ TEST(Exports, StructuresAreFoundInEverySpelling) {
 }
 
 TEST(Exports, EveryNodeHasADecisionOrAReason) {
-  for (const auto& path : exports()) {
+  const auto files = exports();
+  if (files.empty()) GTEST_SKIP() << "tests/data/exports is absent";
+  for (const auto& path : files) {
     SCOPED_TRACE(path.filename().string());
     for (const auto approach : {quant::Approach::kDynamic, quant::Approach::kStatic}) {
       quant::QuantScheme scheme;
@@ -129,7 +131,9 @@ std::vector<Tensor> run(const Model& m, const std::vector<Tensor>& inputs) {
 }
 
 TEST(Exports, QuantizedFilesAnswerLikeTheFloatModelOnOurEngine) {
-  for (const auto& path : exports()) {
+  const auto files = exports();
+  if (files.empty()) GTEST_SKIP() << "tests/data/exports is absent";
+  for (const auto& path : files) {
     SCOPED_TRACE(path.filename().string());
     const Model model = read_onnx(path);
     const auto inputs = inputs_of(model, path);
