@@ -110,6 +110,9 @@ struct QuestionAnsweringOptions {
   int64_t n_best = 20;          ///< starts and ends that are paired
   int64_t max_answer = 30;      ///< tokens
   AnswerAlignment alignment = AnswerAlignment::kOffsets;
+  /// Of overlapping windows only the one that sees most around a token may start an answer there (BERT's run_squad and
+  /// MLPerf). Off: any window may, the best score wins (the Hugging Face pipeline).
+  bool max_context = false;
 };
 
 /// What a task is made from.

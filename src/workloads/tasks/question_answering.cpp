@@ -176,7 +176,8 @@ class QuestionItem final : public Item {
       features.push_back(std::move(f));
       std::vector<bool> mine(static_cast<size_t>(count));
       for (int64_t t = 0; t < count; ++t)
-        mine[static_cast<size_t>(t)] = owner[static_cast<size_t>(begin + t)] == static_cast<int64_t>(w);
+        mine[static_cast<size_t>(t)] =
+            !s.options.max_context || owner[static_cast<size_t>(begin + t)] == static_cast<int64_t>(w);
       owned_.push_back(std::move(mine));
     }
   }
@@ -316,12 +317,15 @@ class QuestionAnswering final : public Task {
 
   std::map<std::string, std::string> definition() const override {
     const auto& o = s_.options;
-    return {{"windows", fmt::format("{} tokens, a window every {} tokens of the passage, questions cut at {} tokens",
-                                    s_.max_length, o.stride, o.question_limit)},
-            {"answers", fmt::format("{} best starts x {} best ends, start owned by its best window, at most {} tokens, "
-                                    "highest sum of logits, text by {}",
-                                    o.n_best, o.n_best, o.max_answer, to_string(o.alignment))},
-            {"metric", "SQuAD v1.1, percent, best over the accepted answers"}};
+    return {
+        {"windows", fmt::format("{} tokens, a window every {} tokens of the passage, questions cut at {} tokens",
+                                s_.max_length, o.stride, o.question_limit)},
+        {"answers", fmt::format("{} best starts x {} best ends, {}, at most {} tokens, "
+                                "highest sum of logits, text by {}",
+                                o.n_best, o.n_best,
+                                o.max_context ? "starts owned by the window with most context" : "starts of any window",
+                                o.max_answer, to_string(o.alignment))},
+        {"metric", "SQuAD v1.1, percent, best over the accepted answers"}};
   }
   int64_t pad_id() const override { return s_.pad_id; }
   int64_t chunk_rows() const override { return 256; }
