@@ -83,6 +83,7 @@ TEST(Nearest, SuggestsOnlyWhatIsClose) {
   EXPECT_EQ(nearest_name("completely different", names), "");
   EXPECT_EQ(nearest_hint("tsk", names), "; did you mean 'task'?");
   EXPECT_EQ(nearest_hint("zzzzzzzz", names), "; known: quantization_approach, operators_to_quantize, task");
+  EXPECT_TRUE(nearest_hint("zzzzzzzz", std::vector<std::string>(100, "q")).ends_with(" and 60 more"));
 }
 
 }  // namespace

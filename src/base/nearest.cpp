@@ -40,7 +40,12 @@ std::string nearest_name(std::string_view word, std::span<const std::string> nam
 
 std::string nearest_hint(std::string_view word, std::span<const std::string> names) {
   const std::string near = nearest_name(word, names);
-  return near.empty() ? fmt::format("; known: {}", fmt::join(names, ", ")) : fmt::format("; did you mean '{}'?", near);
+  if (!near.empty()) return fmt::format("; did you mean '{}'?", near);
+  constexpr size_t kMost = 40;  // a model can have thousands of names
+  const size_t shown = std::min(names.size(), kMost);
+  return fmt::format("; known: {}{}",
+                     fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                     shown < names.size() ? fmt::format(" and {} more", names.size() - shown) : "");
 }
 
 }  // namespace assay

@@ -10,7 +10,7 @@ namespace assay {
 /// least 2).
 std::string nearest_name(std::string_view word, std::span<const std::string> names);
 
-/// "; did you mean 'x'?" or, with no near name, "; known: a, b, c".
+/// "; did you mean 'x'?" or, with no near name, "; known: a, b, c" (40 at most).
 std::string nearest_hint(std::string_view word, std::span<const std::string> names);
 
 }  // namespace assay

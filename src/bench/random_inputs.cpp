@@ -34,8 +34,8 @@ std::vector<Tensor> random_inputs(const Graph& graph, int64_t batch, int64_t len
   std::vector<Tensor> inputs;
   for (const ValueId id : graph.inputs) {
     const Value& v = graph.value(id);
-    if (const Tensor* given = graph.constant(id)) {
-      inputs.push_back(*given);
+    if (v.constant) {  // an input with a default
+      inputs.push_back(v.constant);
       continue;
     }
     Tensor t(v.type.dtype, shape_of(v, batch, length));

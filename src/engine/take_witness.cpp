@@ -62,7 +62,7 @@ Witness take_witness(const Graph& graph, Isa isa, std::string& why) {
       run.values.resize(graph.value_count());
       std::vector<Tensor> inputs;
       for (const ValueId v : graph.inputs) {
-        inputs.push_back(graph.constant(v) != nullptr ? *graph.constant(v) : make_input(graph, v, batch, seq, rng));
+        inputs.push_back(graph.value(v).constant ? graph.value(v).constant : make_input(graph, v, batch, seq, rng));
         run.values[static_cast<size_t>(v)] = inputs.back();
       }
       std::vector<TensorView> views(inputs.begin(), inputs.end());

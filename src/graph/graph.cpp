@@ -89,7 +89,7 @@ ValueId Graph::add_input(std::string value_name, TensorType type) {
 const Tensor* Graph::constant(ValueId id) const {
   if (id == kNoValue) return nullptr;
   const Tensor& t = value(id).constant;
-  return t ? &t : nullptr;
+  return t && !is_input(id) ? &t : nullptr;
 }
 
 bool Graph::is_input(ValueId id) const { return std::find(inputs.begin(), inputs.end(), id) != inputs.end(); }

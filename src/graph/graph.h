@@ -117,7 +117,8 @@ class Graph {
   size_t value_count() const { return values_.size(); }
   Value& value(ValueId id) { return values_[static_cast<size_t>(id)]; }
   const Value& value(ValueId id) const { return values_[static_cast<size_t>(id)]; }
-  /// The constant behind a value, or nullptr (also for kNoValue).
+  /// The constant behind a value, or nullptr (also for kNoValue, and for an input with a default, which a caller may
+  /// replace: that one is only in Value::constant).
   const Tensor* constant(ValueId id) const;
   bool is_input(ValueId id) const;
   bool is_output(ValueId id) const;

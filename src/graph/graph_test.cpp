@@ -46,6 +46,14 @@ TEST(Graph, RefusesToEraseWhatIsUsed) {
   EXPECT_THROW(c.g.erase_node(c.second), Error);
 }
 
+TEST(Graph, AnInputWithADefaultIsNoConstant) {
+  Chain c;
+  EXPECT_NE(c.g.constant(c.w), nullptr);
+  c.g.inputs.push_back(c.w);
+  EXPECT_EQ(c.g.constant(c.w), nullptr);
+  EXPECT_TRUE(c.g.value(c.w).constant);
+}
+
 TEST(Graph, CycleIsNamed) {
   Chain c;
   c.g.set_input(c.first, 0, c.z);

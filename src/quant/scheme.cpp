@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/nearest.h"
+#include "ops/op.h"
 
 namespace assay::quant {
 namespace {
@@ -92,6 +94,13 @@ void QuantScheme::check() const {
     require(!(activation_type == DType::kInt8 && weight_type == DType::kUint8), ErrorCode::kInvalidArgument,
             "int8 activations with uint8 weights have no kernel in any engine: use int8 weights");
   }
+  // A misspelt operator would quantize nothing. One that exists and has no rule is said in the plan instead.
+  std::vector<std::string> known = registered_ops();
+  for (const Approach a : {Approach::kDynamic, Approach::kStatic})
+    for (std::string& name : known_operators(a)) known.push_back(std::move(name));
+  for (const std::string& name : operators)
+    require(std::find(known.begin(), known.end(), name) != known.end(), ErrorCode::kInvalidArgument,
+            "'{}' is no operator{}", name, nearest_hint(name, known));
 }
 
 bool glob_match(std::string_view glob, std::string_view text) {
