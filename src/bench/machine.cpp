@@ -64,6 +64,10 @@ std::string os_name() {
 
 }  // namespace
 
+std::string instance_type_of(std::string_view vendor, std::string_view product) {
+  return vendor == "Amazon EC2" ? std::string(product) : std::string();
+}
+
 std::map<std::string, std::string> parse_lscpu(std::string_view content) {
   std::map<std::string, std::string> fields;
   std::istringstream in{std::string(content)};
@@ -111,8 +115,9 @@ Machine read_machine() {
   m.hypervisor = text(fields, "Hypervisor vendor");
   for (const char* level : {"L1d", "L1i", "L2", "L3"})
     if (const std::string size = text(fields, std::string(level) + " cache"); !size.empty()) m.caches[level] = size;
-  m.instance_type = read_line("/sys/class/dmi/id/product_name");
+  m.product = read_line("/sys/class/dmi/id/product_name");
   m.vendor = read_line("/sys/class/dmi/id/sys_vendor");
+  m.instance_type = instance_type_of(m.vendor, m.product);
   m.governor = read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   m.usable_processors = usable_processors();
   std::ifstream meminfo("/proc/meminfo");
@@ -133,6 +138,7 @@ nlohmann::ordered_json to_json(const Machine& m) {
   j["instance_type"] =
       m.instance_type.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(m.instance_type);
   j["vendor"] = m.vendor;
+  j["product"] = m.product;
   j["cpu"] = m.cpu;
   j["processors"] = m.processors;
   j["usable_processors"] = m.usable_processors;

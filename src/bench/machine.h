@@ -11,8 +11,9 @@ namespace assay {
 
 /// The machine a figure was measured on, as far as it tells.
 struct Machine {
-  std::string instance_type;  ///< DMI product name (cloud instance type where the host tells); empty when it does not
+  std::string instance_type;  ///< of the cloud, where the host tells; else empty
   std::string vendor;         ///< DMI system vendor
+  std::string product;        ///< DMI product name
   std::string cpu;            ///< "AMD EPYC ..."
   int64_t processors = 0;     ///< logical ones online
   int64_t cores = 0, sockets = 0;
@@ -27,6 +28,10 @@ struct Machine {
 /// Reads lscpu, /proc, /sys; what cannot be read stays empty.
 Machine read_machine();
 
+/// The cloud instance type that DMI names tell: Amazon EC2 puts it into the product name (AWS, "Identify EC2
+/// instances"). Other vendors' product names ("Google Compute Engine", "Virtual Machine", a board's name) are no type:
+/// "".
+std::string instance_type_of(std::string_view vendor, std::string_view product);
 /// The fields of lscpu's text ("Key:   value" lines).
 std::map<std::string, std::string> parse_lscpu(std::string_view text);
 /// The vector extensions among CPU flags, in a fixed order.

@@ -19,6 +19,13 @@ TEST(Machine, NamesVectorExtensionsOnly) {
             (std::vector<std::string>{"sse4_2", "fma", "avx2", "avx512_vnni"}));
 }
 
+TEST(Machine, OnlyACloudsProductNameIsAnInstanceType) {
+  EXPECT_EQ(instance_type_of("Amazon EC2", "g4dn.2xlarge"), "g4dn.2xlarge");
+  EXPECT_EQ(instance_type_of("Google", "Google Compute Engine"), "");
+  EXPECT_EQ(instance_type_of("QEMU", "Standard PC (i440FX + PIIX, 1996)"), "");
+  EXPECT_EQ(instance_type_of("", ""), "");
+}
+
 TEST(Machine, ControlGroupLimitsRoundUp) {
   EXPECT_EQ(cpu_limit("200000 100000"), 2);
   EXPECT_EQ(cpu_limit("150000 100000"), 2);
