@@ -32,7 +32,7 @@ double quantile(std::span<const double> sorted, double q) {
   return sorted[low] + (at - static_cast<double>(low)) * (sorted[low + 1] - sorted[low]);
 }
 
-int64_t passes_needed(double q) { return static_cast<int64_t>(std::ceil(kBeyond / (1 - q) - 1e-6)); }
+int64_t passes_needed(double q) { return q <= 0.5 ? 1 : static_cast<int64_t>(std::ceil(kBeyond / (1 - q) - 1e-6)); }
 
 std::optional<double> supported_quantile(std::span<const double> sorted, double q) {
   if (static_cast<int64_t>(sorted.size()) < passes_needed(q)) return std::nullopt;
