@@ -14,12 +14,12 @@
 #include "formats/registry.h"
 #include "quant/calibrator.h"
 #include "quant/quantizer.h"
+#include "quant/sensitivity.h"
 #include "report/format.h"
 #include "report/results_json.h"
 #include "runs/child_measure.h"
 #include "runs/data_split.h"
 #include "runs/environment.h"
-#include "runs/node_damage.h"
 #include "runs/timing.h"
 #include "workloads/evaluate.h"
 
@@ -193,6 +193,8 @@ class Sweep {
       if (progress_.interrupted()) return;
       const fs::path file = options_.folder / "models" / (cell.id + ".onnx");
       const quant::QuantPlan plan = quantizer.plan();
+      Model exact = quantizer.float_model();
+      exact.graph = exact.graph.clone();
       write_onnx(quantizer.quantize(calibration ? &*calibration : nullptr, session_.threads), file);
       cell.notes = plan.notes;
       add_nodes(plan, cell);
@@ -202,7 +204,7 @@ class Sweep {
       cell.optimized = measure(optimized, "int8", file, cell);
       if (progress_.interrupted()) return;
       time(config, optimized, cell);
-      add_node_damage(loaded_.model, read_onnx(file), *task_, eval_data_, session_, cell);
+      add_noise(exact, read_onnx(file), plan, cell);
       cell.optimized.model_bytes = model_bytes(file);
       if (!options_.keep_models) fs::remove(file);
     } catch (const Error& e) {
@@ -242,6 +244,29 @@ class Sweep {
       d.weight_bytes = n.weight_bytes;
       cell.nodes.push_back(std::move(d));
     }
+  }
+
+  /// Where the numbers leave the original's, node by node on a few rows, and in a note the nodes that did most of it.
+  void add_noise(const Model& exact, const Model& quantized, const quant::QuantPlan& plan, report::Cell& cell) {
+    constexpr int64_t kRows = 4;
+    constexpr size_t kNamed = 5;
+    std::vector<Port> ports;
+    for (ValueId v : exact.graph.inputs) ports.push_back({exact.graph.value(v).name, exact.graph.value(v).type});
+    workloads::SampleStream stream(*task_, eval_data_, ports, kRows);
+    std::vector<quant::Sample> samples;
+    for (quant::Sample sample; stream.next(sample);) samples.push_back(sample);
+    quant::NoiseOptions o;
+    o.threads = session_.threads;
+    const std::vector<quant::NodeNoise> noise = quant::measure_noise(exact, quantized, plan, samples, o, progress_);
+    for (const quant::NodeNoise& n : noise)
+      for (report::NodeDecision& d : cell.nodes)
+        if (d.node == n.node) d.sqnr_db = n.output_sqnr_db;
+    std::string named;
+    for (const quant::NodeNoise& n : quant::worst_nodes(noise, kNamed)) {
+      const double own = std::min(n.activation_sqnr_db.value_or(1e9), n.weight_sqnr_db.value_or(1e9));
+      if (own < 1e9) named += fmt::format("{}{} ({:.1f} dB)", named.empty() ? "" : ", ", n.node, own);
+    }
+    if (!named.empty()) cell.notes.push_back("most noise of its own: " + named);
   }
 
   report::Side measure(Engine& engine, const std::string& kind, const fs::path& path, report::Cell& cell) {
