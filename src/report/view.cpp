@@ -114,7 +114,7 @@ std::vector<NoteGroup> note_groups(const Record& record) {
 
 std::vector<Highlight> highlights(const Record& record) {
   const auto columns = metric_columns(record);
-  Highlight closest{"Smallest loss", nullptr}, fastest{"Fastest", nullptr}, trade{"Fastest within 1 %", nullptr};
+  Highlight closest{"Most accurate", nullptr}, fastest{"Fastest", nullptr}, trade{"Fastest within 1 %", nullptr};
   const auto better = [](const std::optional<double>& a, const std::optional<double>& b) {
     return a && (!b || *a > *b);
   };
@@ -128,7 +128,8 @@ std::vector<Highlight> highlights(const Record& record) {
     if (better(speed, best_speed)) best_speed = speed, fastest.cell = &cell;
     if (columns.empty()) continue;
     const auto change = metric_change(cell, columns.front());
-    if (better(change, best_change)) best_change = change, closest.cell = &cell;
+    const bool tie = change && best_change && *change == *best_change && better(speed, speed_up(*closest.cell));
+    if (better(change, best_change) || tie) best_change = change, closest.cell = &cell;
     if (change && *change >= -0.01 * std::abs(*cell.baseline.metric(columns.front())) && better(speed, best_trade))
       best_trade = speed, trade.cell = &cell;
   }

@@ -50,12 +50,12 @@ std::vector<NoteGroup> note_groups(const Record& record);
 
 /// A cell's one-line standing among the others.
 struct Highlight {
-  std::string label;  ///< "Smallest loss", "Fastest", ..., joined when one cell is several
+  std::string label;  ///< "Most accurate", "Fastest", ..., joined when one cell is several
   const Cell* cell = nullptr;
 };
-/// The cell with the best change of the first metric and the one with the highest speed-up, among those that are ok
-/// and quantized something; then the fastest of those that lose at most 1 % of the baseline's first metric. Absent ones
-/// are left out.
+/// The cell with the best change of the first metric (of several the fastest) and the one with the highest speed-up,
+/// among those that are ok and quantized something; then the fastest of those that lose at most 1 % of the baseline's
+/// first metric. Absent ones are left out.
 std::vector<Highlight> highlights(const Record& record);
 
 /// {instance_type, supported_instructions, used_instructions, threads} of the machine, those it tells.

@@ -61,9 +61,10 @@ std::string parameter_cells(const Record& r, const Cell& cell) {
   return cell.values.empty() ? out + "<td>" + code(cell.id) + "</td>" : out;
 }
 
-std::string table(const std::string& head, const std::string& body) {
-  return "<div class=\"scroll\"><table>\n<thead><tr>" + head + "</tr></thead>\n<tbody>\n" + body +
-         "</tbody></table></div>\n";
+std::string table(const std::string& head, const std::string& body, const char* kind = "") {
+  return fmt::format(
+      "<div class=\"scroll\"><table class=\"{}\">\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
+      kind, head, body);
 }
 
 std::string option(const std::string& value, const std::string& label) {
@@ -373,20 +374,24 @@ std::string html_nodes(const Record& r) {
         "class=\"hits\"></span></span></summary><div class=\"inner\">\n",
         cell_mark(r, c), html_escape(cell_label(r, c)), count);
     if (const auto worst = worst_nodes(c, 8); !worst.empty()) {
+      const bool drops = worst.front()->metric_drop.has_value();
       std::string body;
       for (const NodeDecision* n : worst)
         body += "<tr><td class=\"text\">" + code(n->node) + "</td><td>" + html_escape(n->op) + "</td>" +
-                td(db_text(n->sqnr_db)) + td(metric_text(n->metric_drop)) + "</tr>\n";
-      groups += "<h3>The quantized nodes that did most damage</h3>\n" +
-                table("<th>node</th><th>op</th>" + th("SQNR, dB") + th("metric drop alone"), body);
+                td(db_text(n->sqnr_db)) + (drops ? td(metric_text(n->metric_drop)) : "") + "</tr>\n";
+      groups +=
+          "<h3>The quantized nodes that did most damage</h3>\n" +
+          table("<th>node</th><th>op</th>" + th("SQNR, dB") + (drops ? th("metric drop alone") : ""), body, "narrow");
     }
     std::string by_op;
-    for (const OpCoverage& o : coverage(c))
+    for (const OpCoverage& o : coverage(c)) {
+      const auto weights = [&](int64_t of_op) { return td(o.weight_bytes > 0 ? bytes_text(of_op) : ""); };
       by_op += "<tr><td>" + html_escape(o.op) + "</td>" + td(std::to_string(o.quantized)) +
-               td(std::to_string(o.total)) + td(bytes_text(o.quantized_weight_bytes)) + td(bytes_text(o.weight_bytes)) +
-               "</tr>\n";
-    groups += "<h3>By operator</h3>\n" +
-              table("<th>op</th>" + th("quantized") + th("of") + th("weights quantized") + th("of weights"), by_op);
+               td(std::to_string(o.total)) + weights(o.quantized_weight_bytes) + weights(o.weight_bytes) + "</tr>\n";
+    }
+    groups +=
+        "<h3>By operator</h3>\n" +
+        table("<th>op</th>" + th("quantized") + th("of") + th("weights quantized") + th("of weights"), by_op, "narrow");
     std::string rows;
     for (const NodeDecision& n : c.nodes)
       rows += fmt::format(
