@@ -187,10 +187,7 @@ TEST(Keys, WrongNamesAreRefusedNamingTheNearest) {
   const Dataset d = parse(DataFormat::kCsv, "sentence,label\nx,1\n");
   EXPECT_EQ(data_column(d, {}, "primary", {"text", "sentence"}), 0u);
   EXPECT_EQ(ref_column(d, {{}, {"label"}}, {}), 1u);
-  EXPECT_THAT(message([&] {
-                data_column(d, {{{"primary", "sentense"}}, {}}, "primary", {});
-              }),
-              HasSubstr("sentence"));
+  EXPECT_THAT(message([&] { data_column(d, {{{"primary", "sentense"}}, {}}, "primary", {}); }), HasSubstr("sentence"));
   EXPECT_THAT(message([&] { data_column(d, {}, "primary", {"premise"}); }),
               AllOf(HasSubstr("'premise'"), HasSubstr("'sentence', 'label'"), HasSubstr("data_keys")));
   EXPECT_THAT(message([&] { ref_column(d, {{}, {"a", "b"}}, {}); }), HasSubstr("2 columns"));
