@@ -20,7 +20,7 @@ struct Arguments {
   std::vector<std::string> metrics, data_keys, ref_keys, columns;
   std::string predictions;
   int64_t max_samples = 0, max_length = 0;
-  bool regression = false;
+  bool regression = false, max_context = false;
   std::string alignment = "offsets";
   EngineArguments engine;
   JsonArgument json;
@@ -55,6 +55,7 @@ void eval(const Arguments& a, const Environment& env) {
   setup.metrics = a.metrics;
   if (a.max_length > 0) setup.max_length = a.max_length;
   if (a.regression) setup.is_regression = true;
+  setup.question_answering.max_context = a.max_context;
   setup.question_answering.alignment = workloads::answer_alignment(a.alignment);
   const auto task = workloads::make_task(task_of(a, loaded.info), setup);
   workloads::ReadOptions read;
@@ -133,6 +134,8 @@ void add_eval(CLI::App& parent, const Environment& env) {
   c->add_option("--alignment", a->alignment,
                 "question answering: how an answer is cut from the text: offsets, words or bert")
       ->capture_default_str();
+  c->add_flag("--max-context", a->max_context,
+              "question answering: a start counts only in the window that gives it most context (MLPerf)");
   c->add_flag("--regression", a->regression, "text classification: the label is a number");
   c->add_option("--predictions", a->predictions, "also write every sample's prediction as JSON");
   a->engine.declare(*c);

@@ -4,8 +4,8 @@
 
 namespace assay {
 
-/// Calls fn(begin, end) over disjoint ranges that cover [0, n), on `threads` OpenMP threads (the one thread pool,
-/// shared with oneDNN). Ranges are multiples of `grain` (the last may be short) and depend on `threads` only in how
+/// Calls fn(begin, end) over disjoint ranges that cover [0, n), on `threads` OpenMP threads, the one thread pool.
+/// Ranges are multiples of `grain` (the last may be short) and depend on `threads` only in how
 /// they are cut, so fn must compute each item the same way whatever range it falls in. fn must not throw.
 template <typename Fn>
 void parallel_for(int threads, int64_t n, int64_t grain, const Fn& fn) {

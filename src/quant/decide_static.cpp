@@ -4,7 +4,7 @@
 
 // Rules of static quantization (QDQ). An activation is quantized where a quantized node reads it, and only that reader
 // sees the rounded values: nodes left in float, and graph outputs, keep the float tensor. See
-// docs/decisions/static-quantization.md for where this differs from ONNX Runtime's tool and why.
+// docs/decisions/0006-static-quantization.md for where this differs from ONNX Runtime's tool and why.
 
 namespace assay::quant {
 namespace {
