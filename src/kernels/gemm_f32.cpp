@@ -24,6 +24,17 @@ struct Panels {
   int64_t row_stride, panel_stride;
 };
 
+/// Tiles of a block from which on fetching the next panel ahead pays: each tile asks for its share of the lines, and a
+/// large share holds the tile up.
+constexpr int64_t kTilesToPrefetch = 9;
+
+/// Asks for part `i` of `parts` of what follows in packed B, for L2: it comes from memory once per block of rows.
+void prefetch_part(const float* from, int64_t floats, int64_t i, int64_t parts) {
+  constexpr int64_t kLineFloats = 16;
+  for (int64_t at = part_begin(floats, i, parts); at < part_begin(floats, i + 1, parts); at += kLineFloats)
+    __builtin_prefetch(from + at, 0, 2);
+}
+
 /// Rows [m_begin, m_end) times panels [panel_begin, panel_end).
 void multiply(const Leaves& leaf, int64_t m, int64_t n, int64_t k, const float* a, int64_t a_stride, const Panels& b,
               const Epilogue& epilogue, float alpha, int64_t m_begin, int64_t m_end, int64_t panel_begin,
@@ -34,6 +45,7 @@ void multiply(const Leaves& leaf, int64_t m, int64_t n, int64_t k, const float* 
     const int64_t rows = std::min(block, m_end - m0);
     const int64_t tiles = (rows + mr - 1) / mr;  // of equal height, give or take one row
     const int group = leaf.f32_tile_panels(static_cast<int>((rows + tiles - 1) / tiles));
+    const bool prefetch = tiles >= kTilesToPrefetch && b.row_stride == nr;
     for (int64_t p = panel_begin; p < panel_end; p += group) {
       const int panels = static_cast<int>(std::min<int64_t>(group, panel_end - p));
       const int width = panels * nr;
@@ -42,16 +54,19 @@ void multiply(const Leaves& leaf, int64_t m, int64_t n, int64_t k, const float* 
       const float* panel = b.data + p * b.panel_stride;
       int64_t k0 = 0;
       do {
-        const int64_t depth = std::min(kDepth, k - k0);
+        const int64_t depth = std::min(kDepth, k - k0), k_next = k0 + depth;
+        const float* next = k_next < k ? panel + k_next * b.row_stride : panel + panels * b.panel_stride;
+        const int64_t next_depth = std::min(kDepth, k_next < k ? k - k_next : k);
         for (int64_t t = 0; t < tiles; ++t) {
           const int64_t r0 = part_begin(rows, t, tiles);
           const int height = static_cast<int>(part_begin(rows, t + 1, tiles) - r0);
           float* tile = partial + r0 * width;
+          if (prefetch) prefetch_part(next, next_depth * nr, t, tiles);
           leaf.gemm_f32_tile(height, panels, depth, a + (m0 + r0) * a_stride + k0, a_stride, panel + k0 * b.row_stride,
                              b.row_stride, b.panel_stride, tile, width, k0 > 0);
-          if (k0 + depth >= k) leaf.epilogue_f32(epilogue, height, cols, tile, width, m0 + r0, n0, alpha);
+          if (k_next >= k) leaf.epilogue_f32(epilogue, height, cols, tile, width, m0 + r0, n0, alpha);
         }
-        k0 += depth;
+        k0 = k_next;
       } while (k0 < k);
     }
   }
@@ -113,14 +128,14 @@ void pack_f32(const Leaves& leaf, int64_t k, int64_t n, const float* src, int64_
 }
 
 size_t gemm_f32_packed_scratch_bytes(const Leaves& leaf, int64_t m, int64_t n, int64_t k, int threads) {
-  return partial_bytes(leaf, m, k) * static_cast<size_t>(cut_grid(m, panels_of(leaf, n), leaf.f32_mr, threads).parts());
+  return partial_bytes(leaf, m, k) * static_cast<size_t>(cut_grid(m, n, leaf.f32_nr, leaf.f32_mr, threads).parts());
 }
 
 void gemm_f32_packed(const Leaves& leaf, const PackedF32& b, int64_t m, const float* a, int64_t a_stride,
                      const Epilogue& epilogue, void* scratch, int threads) {
   if (m <= 0 || b.n <= 0) return;
   const int64_t panels = panels_of(leaf, b.n);
-  const Grid grid = cut_grid(m, panels, leaf.f32_mr, threads);
+  const Grid grid = cut_grid(m, b.n, leaf.f32_nr, leaf.f32_mr, threads);
   const size_t bytes = partial_bytes(leaf, m, b.k);
   const Panels where{b.data, leaf.f32_nr, b.k * leaf.f32_nr};
   parallel_for(threads, grid.parts(), 1, [&](int64_t begin, int64_t end) {

@@ -243,7 +243,7 @@ size_t gemm_int8_scratch_bytes(const Leaves& leaf, int64_t m, int64_t n, int64_t
   for (const Int8Kernel* kernel : {&leaf.dense, &leaf.pair_safe}) {
     if (kernel->tile == nullptr) continue;
     const Packing pack = packing(*kernel, k, n);
-    const Grid grid = cut_grid(m, pack.panels, kernel->mr, threads);
+    const Grid grid = cut_grid(m, n, kernel->nr, kernel->mr, threads);
     most = std::max(most, worker_bytes(*kernel, m, pack) * static_cast<size_t>(grid.parts()));
   }
   return most;
@@ -253,7 +253,7 @@ void gemm_int8(const Leaves& leaf, const PackedInt8& b, const GemmInt8& args, vo
   if (args.m <= 0 || b.n <= 0) return;
   const Int8Kernel& kernel = kernel_of(leaf, b);
   const Packing pack = packing(kernel, b.k, b.n);
-  const Grid grid = cut_grid(args.m, pack.panels, kernel.mr, threads);
+  const Grid grid = cut_grid(args.m, b.n, kernel.nr, kernel.mr, threads);
   const int32_t b_shift = b.source_unsigned ? 128 : 0;
   const int32_t a_shift = !kernel.widen_a && args.a_signed ? 128 : 0;
   const bool b_zero = args.b_zero_points != nullptr || args.b_zero_point != b_shift;
