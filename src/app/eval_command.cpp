@@ -21,6 +21,7 @@ struct Arguments {
   std::string predictions;
   int64_t max_samples = 0, max_length = 0;
   bool regression = false, max_context = false;
+  int64_t batch = 0;
   std::string alignment = "offsets";
   EngineArguments engine;
   JsonArgument json;
@@ -74,6 +75,7 @@ void eval(const Arguments& a, const Environment& env) {
   NativeEngine engine(std::move(loaded.model), options);
   workloads::EvalOptions eval_options;
   eval_options.max_samples = a.max_samples;
+  if (a.batch > 0) eval_options.batch_rows = a.batch;
   eval_options.threads = options.threads;
   const SteadyClock clock;
   const workloads::EvalResult r = workloads::evaluate(*task, data, engine, eval_options, clock, env.progress);
@@ -134,6 +136,11 @@ void add_eval(CLI::App& parent, const Environment& env) {
   c->add_option("--alignment", a->alignment,
                 "question answering: how an answer is cut from the text: offsets, words or bert")
       ->capture_default_str();
+  c->add_option(
+       "--batch", a->batch,
+       "model inputs of one forward pass at most (default: as many as 2,048 tokens hold, 32 at most); counts where "
+       "a file scales activations per tensor")
+      ->check(CLI::PositiveNumber);
   c->add_flag("--max-context", a->max_context,
               "question answering: a start counts only in the window that gives it most context (MLPerf)");
   c->add_flag("--regression", a->regression, "text classification: the label is a number");

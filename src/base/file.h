@@ -22,6 +22,8 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   const std::filesystem::path& path() const { return path_; }
+  /// Gives back the memory of a part that has been copied; who reads it again reads the file again.
+  void drop(std::span<const std::byte> part) const;
 
  private:
   MappedFile() = default;

@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "formats/onnx_message.h"
 #include "formats/onnx_tensor.h"
 #include "formats/onnx_type.h"
 
@@ -33,7 +34,7 @@ class Reader {
   Reader(const std::filesystem::path& base_dir, const std::filesystem::path& real_dir, const OnnxReadOptions& options)
       : files_(base_dir, real_dir), options_(options) {}
 
-  Model model(onnx::ModelProto& proto);
+  Model model(OnnxMessage& message, std::shared_ptr<const MappedFile> keeper);
 
  private:
   template <typename... Args>
@@ -55,7 +56,12 @@ class Reader {
   void node(onnx::NodeProto& proto, Scope& scope);
   Attribute attribute(onnx::AttributeProto& proto, Scope& scope);
 
+  struct Weights {
+    const OnnxMessage* message = nullptr;
+    std::shared_ptr<const MappedFile> keeper;
+  };
   ExternalFiles files_;
+  Weights weights_;
   const OnnxReadOptions& options_;
   std::set<std::string> noted_;
 };
@@ -128,7 +134,9 @@ Opsets Reader::opsets(const Imports& imports) {
   return out;
 }
 
-Model Reader::model(onnx::ModelProto& proto) {
+Model Reader::model(OnnxMessage& message, std::shared_ptr<const MappedFile> keeper) {
+  onnx::ModelProto& proto = message.proto;
+  weights_ = {&message, std::move(keeper)};
   require(proto.has_graph(), ErrorCode::kBadFile, "holds no graph: it is not an ONNX model");
   Model m;
   m.ir_version = proto.ir_version();
@@ -183,9 +191,12 @@ void Reader::initializers(onnx::GraphProto& proto, Scope& scope) {
     v.type.dtype = tensor.dtype();
     v.constant = std::move(tensor);
   };
-  for (auto& t : *proto.mutable_initializer()) {
+  const bool main = scope.outer == nullptr;
+  for (int i = 0; i < proto.initializer_size(); ++i) {
+    auto& t = *proto.mutable_initializer(i);
     const std::string name = t.name();
-    add(name, tensor_from_proto(t, &files_));
+    const RawData beside{main ? weights_.message->raw_of(i) : std::span<const std::byte>(), weights_.keeper};
+    add(name, tensor_from_proto(t, &files_, beside));
   }
   for (auto& t : *proto.mutable_sparse_initializer()) {
     const std::string name = t.values().name();
@@ -384,22 +395,18 @@ Function Reader::function(onnx::FunctionProto& proto) {
   return f;
 }
 
-Model parse(std::span<const std::byte> bytes, const std::filesystem::path& base_dir,
+/// `keeper` holds `bytes`; null: whoever called does, and tensors are copied.
+Model parse(std::span<const std::byte> bytes, std::shared_ptr<const MappedFile> keeper, const std::filesystem::path& base_dir,
             const std::filesystem::path& real_dir, const OnnxReadOptions& options) {
-  require(!bytes.empty(), ErrorCode::kBadFile, "is empty");
-  require(bytes.size() <= std::numeric_limits<int>::max(), ErrorCode::kUnsupported,
-          "is one message of {} bytes; beyond 2 GB the weights must be external data", bytes.size());
-  onnx::ModelProto proto;
-  require(proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())), ErrorCode::kBadFile,
-          "is not an ONNX model, or is cut short or nested too deep");
-  return Reader(base_dir, real_dir, options).model(proto);
+  OnnxMessage message = parse_onnx_message(bytes);
+  return Reader(base_dir, real_dir, options).model(message, keeper);
 }
 
 }  // namespace
 
 Model read_onnx(std::span<const std::byte> bytes, const std::filesystem::path& base_dir,
                 const OnnxReadOptions& options) {
-  return parse(bytes, base_dir, {}, options);
+  return parse(bytes, nullptr, base_dir, {}, options);
 }
 
 Model read_onnx(const std::filesystem::path& path, const OnnxReadOptions& options) {
@@ -407,7 +414,7 @@ Model read_onnx(const std::filesystem::path& path, const OnnxReadOptions& option
   try {
     std::error_code ec;
     const auto real = std::filesystem::canonical(path, ec);
-    return parse(file->bytes(), path.parent_path(), ec ? std::filesystem::path() : real.parent_path(), options);
+    return parse(file->bytes(), file, path.parent_path(), ec ? std::filesystem::path() : real.parent_path(), options);
   } catch (Error& e) {
     throw e.at("file", path.string());
   }

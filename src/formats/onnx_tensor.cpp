@@ -49,7 +49,7 @@ Tensor window(DType dtype, const Shape& shape, std::span<const std::byte> bytes,
   const bool clean = dtype != DType::kBool || std::all_of(bytes.begin(), bytes.end(), [](std::byte b) {
                        return b == std::byte{0} || b == std::byte{1};
                      });
-  if (aligned && clean && !bytes.empty()) return {dtype, shape, bytes.data(), std::move(keeper)};
+  if (keeper != nullptr && aligned && clean && !bytes.empty()) return {dtype, shape, bytes.data(), std::move(keeper)};
   Tensor copy(dtype, shape);
   auto* out = static_cast<std::byte*>(copy.mutable_view().data);
   if (!bytes.empty()) std::memcpy(out, bytes.data(), bytes.size());
@@ -159,24 +159,31 @@ Tensor external(const onnx::TensorProto& p, DType dtype, const Shape& shape, Ext
   return window(dtype, shape, all.subspan(static_cast<size_t>(offset), static_cast<size_t>(bytes)), file);
 }
 
-Tensor convert(onnx::TensorProto& p, ExternalFiles* files) {
+Tensor convert(onnx::TensorProto& p, ExternalFiles* files, const RawData& beside) {
   require(!p.has_segment(), ErrorCode::kUnsupported, "a tensor stored in segments is not supported");
   const DType dtype = dtype_of(p);
   const Shape shape = shape_of(p.dims());
   const int64_t n = shape.elements();
   if (p.data_location() == onnx::TensorProto::EXTERNAL) return external(p, dtype, shape, files);
   if (dtype == DType::kString) {
-    require(!p.has_raw_data(), ErrorCode::kBadFile, "a string tensor cannot have raw_data");
+    require(!p.has_raw_data() && beside.bytes.empty(), ErrorCode::kBadFile, "a string tensor cannot have raw_data");
     require_count(p.string_data_size(), n, "string_data");
     return Tensor::strings(shape, {p.string_data().begin(), p.string_data().end()});
   }
   // Some writers leave an empty raw_data beside a filled typed field.
   const bool typed =
       p.float_data_size() + p.int32_data_size() + p.int64_data_size() + p.double_data_size() + p.uint64_data_size() > 0;
-  if (!p.has_raw_data() || (p.raw_data().empty() && typed)) return typed_fields(p, dtype, shape);
+  const bool inside = beside.bytes.empty();
+  if (inside && (!p.has_raw_data() || (p.raw_data().empty() && typed))) return typed_fields(p, dtype, shape);
   const int64_t bytes = bytes_of(dtype, n);
-  require(static_cast<int64_t>(p.raw_data().size()) == bytes, ErrorCode::kBadFile,
-          "raw_data has {} bytes, where {}{} takes {}", p.raw_data().size(), to_string(dtype), shape.str(), bytes);
+  const size_t found = inside ? p.raw_data().size() : beside.bytes.size();
+  require(static_cast<int64_t>(found) == bytes, ErrorCode::kBadFile, "raw_data has {} bytes, where {}{} takes {}",
+          found, to_string(dtype), shape.str(), bytes);
+  if (!inside) {
+    Tensor t = window(dtype, shape, beside.bytes, beside.keeper);
+    if (beside.keeper != nullptr && t.data() != beside.bytes.data()) beside.keeper->drop(beside.bytes);
+    return t;
+  }
   auto keeper = std::make_shared<const std::string>(std::move(*p.mutable_raw_data()));
   return window(dtype, shape, std::as_bytes(std::span(*keeper)), keeper);
 }
@@ -230,9 +237,9 @@ std::shared_ptr<const MappedFile> ExternalFiles::open(const std::string& locatio
   return files_.emplace(location, MappedFile::open(resolved)).first->second;
 }
 
-Tensor tensor_from_proto(onnx::TensorProto& proto, ExternalFiles* files) {
+Tensor tensor_from_proto(onnx::TensorProto& proto, ExternalFiles* files, const RawData& beside) {
   try {
-    return convert(proto, files);
+    return convert(proto, files, beside);
   } catch (Error& e) {
     throw e.at("tensor", proto.name());
   }
@@ -281,9 +288,13 @@ Tensor tensor_from_proto(onnx::SparseTensorProto& proto, ExternalFiles* files) {
   }
 }
 
-void tensor_to_proto(const Tensor& tensor, onnx::TensorProto& proto) {
+void type_and_shape_to_proto(const Tensor& tensor, onnx::TensorProto& proto) {
   proto.set_data_type(static_cast<int32_t>(tensor.dtype()));
   for (int64_t d : tensor.shape()) proto.add_dims(d);
+}
+
+void tensor_to_proto(const Tensor& tensor, onnx::TensorProto& proto) {
+  type_and_shape_to_proto(tensor, proto);
   if (tensor.dtype() == DType::kString) {
     for (int64_t i = 0; i < tensor.elements(); ++i) proto.add_string_data(tensor.string_at(i));
     return;

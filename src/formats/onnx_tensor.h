@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,11 +44,19 @@ class ExternalFiles {
   std::map<std::string, std::shared_ptr<const MappedFile>> files_;
 };
 
+/// Raw data that lies beside its TensorProto, and the file it is in (null: it is copied).
+struct RawData {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const MappedFile> keeper;
+};
+
 /// The tensor of a TensorProto; raw data is taken out of `proto` rather than copied, external data is a window on the
 /// mapped file. `files` may be null where external data is not allowed. BadFile when sizes, type or shape disagree.
-Tensor tensor_from_proto(onnx::TensorProto& proto, ExternalFiles* files);
+Tensor tensor_from_proto(onnx::TensorProto& proto, ExternalFiles* files, const RawData& beside = {});
 /// The dense tensor of a SparseTensorProto; ResourceExhausted when it is out of proportion to what is stored.
 Tensor tensor_from_proto(onnx::SparseTensorProto& proto, ExternalFiles* files);
+/// Type and shape into `proto`.
+void type_and_shape_to_proto(const Tensor& tensor, onnx::TensorProto& proto);
 /// Type, shape and content into `proto` (raw data, or strings).
 void tensor_to_proto(const Tensor& tensor, onnx::TensorProto& proto);
 

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <sstream>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "base/checked.h"
 #include "base/file.h"
+#include "formats/onnx_message.h"
 #include "formats/onnx_tensor.h"
 #include "formats/onnx_type.h"
 
@@ -37,8 +39,7 @@ class External {
       size_ = checked_add(offset, t.bytes());
       tensors_.emplace_back(offset, t);
     }
-    proto.set_data_type(static_cast<int32_t>(t.dtype()));
-    for (int64_t d : t.shape()) proto.add_dims(d);
+    type_and_shape_to_proto(t, proto);
     proto.set_data_location(onnx::TensorProto::EXTERNAL);
     const auto add = [&](const char* name, std::string value) {
       auto& entry = *proto.add_external_data();
@@ -133,19 +134,26 @@ class Writer {
  public:
   Writer(const Model& model, External& external) : model_(model), external_(external) {}
 
-  onnx::ModelProto model();
+  /// The weights of the message point into the model.
+  OnnxMessage message();
 
  private:
   void graph(const Graph& g, const Names* outer, onnx::GraphProto& proto);
   void function(const Function& f, onnx::FunctionProto& proto);
   void node(const Graph& g, NodeId id, Names& names, onnx::NodeProto& proto);
   void attribute(const std::string& name, const Attribute& value, const Names* names, onnx::AttributeProto& proto);
-  void tensor(const Tensor& t, onnx::TensorProto& proto) {
-    if (!external_.place(t, proto)) tensor_to_proto(t, proto);
+  void initializer(const Tensor& t, bool of_main_graph, onnx::TensorProto& proto) {
+    if (of_main_graph) raw_->emplace_back();
+    if (external_.place(t, proto)) return;
+    if (!of_main_graph || t.dtype() == DType::kString || t.bytes() < static_cast<int64_t>(kLargeRawBytes))
+      return tensor_to_proto(t, proto);
+    type_and_shape_to_proto(t, proto);
+    raw_->back() = {static_cast<const std::byte*>(t.data()), static_cast<size_t>(t.bytes())};
   }
 
   const Model& model_;
   External& external_;
+  std::vector<std::span<const std::byte>>* raw_ = nullptr;
   Opsets* opsets_ = nullptr;  ///< of the model or function being written: gains the domains its nodes use
 };
 
@@ -164,8 +172,10 @@ void put_opsets(const Opsets& opsets, Imports& imports) {
   }
 }
 
-onnx::ModelProto Writer::model() {
-  onnx::ModelProto proto;
+OnnxMessage Writer::message() {
+  OnnxMessage message;
+  onnx::ModelProto& proto = message.proto;
+  raw_ = &message.raw;
   proto.set_ir_version(model_.ir_version);
   proto.set_producer_name(model_.producer_name);
   proto.set_producer_version(model_.producer_version);
@@ -197,7 +207,7 @@ onnx::ModelProto Writer::model() {
     }
   }
   put_opsets(opsets, *proto.mutable_opset_import());
-  return proto;
+  return message;
 }
 
 void Writer::graph(const Graph& g, const Names* outer, onnx::GraphProto& proto) {
@@ -211,7 +221,7 @@ void Writer::graph(const Graph& g, const Names* outer, onnx::GraphProto& proto) 
     if (v.constant) {
       auto& t = *proto.add_initializer();
       t.set_name(names.of(id));
-      tensor(v.constant, t);
+      initializer(v.constant, outer == nullptr, t);
     } else if (v.producer != kNoNode && !g.is_output(id)) {
       onnx::ValueInfoProto info;
       put_info(v, names.of(id), info);
@@ -342,9 +352,9 @@ int64_t constant_bytes(const Graph& g) {
   return total;
 }
 
-void require_fits(const onnx::ModelProto& proto) {
-  require(proto.ByteSizeLong() <= static_cast<size_t>(kMessageLimit), ErrorCode::kResourceExhausted,
-          "what cannot be external data takes {} bytes, more than the 2 GB of one message", proto.ByteSizeLong());
+void require_fits(const OnnxMessage& message) {
+  require(message.bytes() <= static_cast<size_t>(kMessageLimit), ErrorCode::kResourceExhausted,
+          "what cannot be external data takes {} bytes, more than the 2 GB of one message", message.bytes());
 }
 
 }  // namespace
@@ -354,12 +364,10 @@ void write_onnx(const Model& model, const std::filesystem::path& path, const Onn
     const bool split = constant_bytes(model.graph) > std::min<int64_t>(options.inline_limit_bytes, kMessageLimit);
     const auto data_path = std::filesystem::path(path).concat(".data");
     External external(split ? data_path.filename().string() : std::string(), options.external_threshold_bytes);
-    const auto proto = Writer(model, external).model();
-    require_fits(proto);
+    OnnxMessage message = Writer(model, external).message();
+    require_fits(message);
     if (!external.empty()) write_atomically(data_path, [&](std::ostream& out) { external.write(out); });
-    write_atomically(path, [&](std::ostream& out) {
-      require(proto.SerializeToOstream(&out), ErrorCode::kResourceExhausted, "the disk did not take the whole file");
-    });
+    write_atomically(path, [&](std::ostream& out) { message.write(out); });
   } catch (Error& e) {
     throw e.at("file", path.string());
   }
@@ -370,11 +378,11 @@ std::string onnx_bytes(const Model& model) {
   require(constants <= kMessageLimit, ErrorCode::kResourceExhausted,
           "{} bytes of tensors do not fit the 2 GB of one message", constants);
   External inside({}, 0);
-  const auto proto = Writer(model, inside).model();
-  require_fits(proto);
-  std::string bytes;
-  require(proto.SerializeToString(&bytes), ErrorCode::kInternal, "the model cannot be serialized");
-  return bytes;
+  OnnxMessage message = Writer(model, inside).message();
+  require_fits(message);
+  std::ostringstream bytes;
+  message.write(bytes);
+  return std::move(bytes).str();
 }
 
 }  // namespace assay
