@@ -50,8 +50,8 @@ void eval(const Arguments& a, const Environment& env) {
   for (const std::string& n : loaded.notes) env.progress.note(n);
   workloads::TaskSetup setup;
   setup.info = loaded.info;
-  if (!a.tokenizer.empty()) setup.info.tokenizer = a.tokenizer;
-  if (!a.preprocess.empty()) setup.info.preprocessor = a.preprocess;
+  if (!a.tokenizer.empty()) setup.info.tokenizer = SideFile(a.tokenizer);
+  if (!a.preprocess.empty()) setup.info.preprocessor = SideFile(a.preprocess);
   setup.keys = keys_of(a);
   setup.metrics = a.metrics;
   if (a.max_length > 0) setup.max_length = a.max_length;

@@ -10,6 +10,8 @@
 namespace assay::app {
 namespace {
 
+constexpr size_t kLongestMetadata = 1000;
+
 struct Arguments {
   std::string model;
   SchemeArguments scheme;
@@ -66,7 +68,9 @@ Json summary(const LoadedModel& loaded) {
     out["weights"][type] = {{"tensors", w.tensors}, {"elements", w.elements}, {"bytes", w.bytes}};
   out["shared_weights"] = shared;
   out["functions"] = m.functions.size();
-  out["metadata"] = m.metadata;
+  out["metadata"] = Json::object();
+  for (const auto& [key, value] : m.metadata)  // a tokenizer is not for reading
+    out["metadata"][key] = value.size() <= kLongestMetadata ? value : fmt::format("({} bytes)", value.size());
   out["notes"] = loaded.notes;
   return out;
 }

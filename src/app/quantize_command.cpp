@@ -29,8 +29,6 @@ quant::Calibration calibration_of(const Arguments& a, const LoadedModel& loaded,
   require(!a.data.empty(), ErrorCode::kInvalidArgument, "static quantization needs --calibration-data");
   workloads::TaskSetup setup;
   setup.info = loaded.info;
-  if (!a.tokenizer.empty()) setup.info.tokenizer = a.tokenizer;
-  if (!a.preprocess.empty()) setup.info.preprocessor = a.preprocess;
   const std::string task_name = a.task.empty() ? loaded.info.task : a.task;
   require(!task_name.empty(), ErrorCode::kInvalidArgument,
           "the model does not say its task; give --task so that the calibration data can be prepared");
@@ -57,6 +55,8 @@ void quantize(const Arguments& a, const Environment& env) {
   LoadedModel loaded = load_model(a.model);
   for (const std::string& n : loaded.notes) env.progress.note(n);
   const SessionOptions options = a.engine.options(env);
+  if (!a.tokenizer.empty()) loaded.info.tokenizer = SideFile(a.tokenizer);
+  if (!a.preprocess.empty()) loaded.info.preprocessor = SideFile(a.preprocess);
   put_model_info(loaded.info, loaded.model.metadata);
   quant::Quantizer quantizer(loaded.model, scheme);
   Model quantized;

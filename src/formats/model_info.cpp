@@ -12,6 +12,9 @@ using Json = nlohmann::json;
 
 constexpr size_t kConfigLimit = size_t{1} << 24;
 constexpr const char* kEntry = "assay.model_info";
+constexpr const char* kTokenizerEntry = "assay.tokenizer";
+constexpr const char* kPreprocessorEntry = "assay.preprocessor";
+constexpr size_t kSideFileLimit = size_t{1} << 26;
 
 Json read_json(const std::filesystem::path& path) {
   try {
@@ -112,9 +115,9 @@ ModelInfo read_model_info(const std::filesystem::path& folder) {
     const auto it = json.find("do_lower_case");
     if (it != json.end() && it->is_boolean()) info.do_lower_case = it->get<bool>();
   });
-  if (std::filesystem::exists(folder / "tokenizer.json")) info.tokenizer = folder / "tokenizer.json";
+  if (std::filesystem::exists(folder / "tokenizer.json")) info.tokenizer = SideFile(folder / "tokenizer.json");
   if (std::filesystem::exists(folder / "preprocessor_config.json"))
-    info.preprocessor = folder / "preprocessor_config.json";
+    info.preprocessor = SideFile(folder / "preprocessor_config.json");
   return info;
 }
 
@@ -125,28 +128,35 @@ void put_model_info(const ModelInfo& info, std::map<std::string, std::string>& m
                {"type_vocab_size", info.type_vocab_size}};
   if (info.pad_id) json["pad_id"] = *info.pad_id;
   metadata[kEntry] = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  for (const auto& [key, file] :
+       {std::pair{kTokenizerEntry, &info.tokenizer}, {kPreprocessorEntry, &info.preprocessor}})
+    if (!file->empty()) metadata[key] = file->text.empty() ? read_text(file->path, kSideFileLimit) : file->text;
 }
 
-void fill_model_info(const std::map<std::string, std::string>& metadata, ModelInfo& info) {
+void take_model_info(const std::map<std::string, std::string>& metadata, ModelInfo& info) {
+  for (const auto& [key, file] :
+       {std::pair{kTokenizerEntry, &info.tokenizer}, {kPreprocessorEntry, &info.preprocessor}})
+    if (const auto it = metadata.find(key); it != metadata.end()) file->text = it->second;
   const auto it = metadata.find(kEntry);
   if (it == metadata.end()) return;
   const Json json = Json::parse(it->second, nullptr, false);
   if (!json.is_object()) return;
   try {
-    const auto fill_text = [&](const char* key, std::string& field) {
-      if (field.empty()) field = text(json, key);
+    const auto take_text = [&](const char* key, std::string& field) {
+      if (std::string found = text(json, key); !found.empty()) field = std::move(found);
     };
-    const auto fill_number = [&](const char* key, int64_t& field) {
-      if (field == 0) field = integer(json, {key}).value_or(0);
+    const auto take_number = [&](const char* key, int64_t& field) {
+      if (const int64_t found = integer(json, {key}).value_or(0); found != 0) field = found;
     };
-    fill_text("model_type", info.model_type);
-    fill_text("task", info.task);
-    fill_text("problem_type", info.problem_type);
-    if (info.labels.empty() && json.contains("labels")) info.labels = json["labels"].get<std::vector<std::string>>();
-    fill_number("vocab_size", info.vocab_size);
-    fill_number("max_positions", info.max_positions);
-    fill_number("type_vocab_size", info.type_vocab_size);
-    if (!info.pad_id) info.pad_id = integer(json, {"pad_id"});
+    take_text("model_type", info.model_type);
+    take_text("task", info.task);
+    take_text("problem_type", info.problem_type);
+    if (json.contains("labels") && !json["labels"].empty())
+      info.labels = json["labels"].get<std::vector<std::string>>();
+    take_number("vocab_size", info.vocab_size);
+    take_number("max_positions", info.max_positions);
+    take_number("type_vocab_size", info.type_vocab_size);
+    if (const auto pad = integer(json, {"pad_id"})) info.pad_id = pad;
   } catch (const Json::exception&) {  // somebody else's entry: what was read so far stays
   } catch (const Error&) {
   }

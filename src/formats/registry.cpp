@@ -72,7 +72,8 @@ LoadedModel load_model(const std::filesystem::path& path, const LoadOptions& opt
     if (!format.probe(probe)) continue;
     LoadedModel loaded = format.load(path, options);
     loaded.format = format.name;
-    fill_model_info(loaded.model.metadata, loaded.info);
+    take_model_info(loaded.model.metadata, loaded.info);
+    put_model_info(loaded.info, loaded.model.metadata);
     return loaded;
   }
   std::vector<std::string_view> accepted;

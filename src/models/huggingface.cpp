@@ -78,7 +78,6 @@ LoadedModel load_huggingface(const std::filesystem::path& folder, const LoadOpti
     m.ir_version = options.opset >= 21 ? 10 : 8;
     m.producer_name = "assay";
     m.metadata["assay.source_dtype"] = to_string(main_dtype(weights));
-    put_model_info(out.info, m.metadata);
   } catch (Error& e) {
     throw e.at("model", folder.string());
   }

@@ -201,7 +201,7 @@ TEST_F(Models, MinilmSquadGivesTheLogitsOfNumPy) {
   const LoadedModel loaded = load_model(model);
   EXPECT_EQ(loaded.info.task, "question-answering");
   EXPECT_EQ(loaded.info.max_positions, 512);
-  EXPECT_EQ(loaded.info.tokenizer, model / "tokenizer.json");
+  EXPECT_EQ(loaded.info.tokenizer.path, model / "tokenizer.json");
   write_onnx(loaded.model, folder_ / "model.onnx");
   EXPECT_TRUE(logits_agree(model, folder_ / "model.onnx"));
   // The facts travel inside the file, where no config.json lies beside it.

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "base/parallel.h"
 #include "kernels/gemm_f32.h"
 #include "ops/convert.h"
 #include "ops/window.h"
@@ -90,6 +91,60 @@ class FloatInputs {
   std::array<int64_t, 3> at_{-1, -1, -1};
 };
 
+int64_t round_up_64(int64_t bytes) { return checked_add<int64_t>(bytes, 63) / 64 * 64; }
+
+// The product of one item and group: weights [outputs, k] times columns [k, out_size].
+class Product {
+ public:
+  Product(const ConvShape& s, kernels::Isa isa, int threads) : s_(s), isa_(isa), threads_(threads) {
+    gemm_.m = s.outputs;
+    gemm_.n = s.window.out_size;
+    gemm_.k = s.channels * s.window.kernel_size;
+    gemm_.a_stride = gemm_.k;
+    gemm_.b_stride = gemm_.n;
+    pointwise_ = s.window.kernel_size == 1;  // then the input is its own column matrix, unless a position is skipped
+    for (int d = 0; d < s.window.dims; ++d)
+      pointwise_ =
+          pointwise_ && s.window.stride[d] == 1 && s.window.pad_begin[d] == 0 && s.window.in[d] == s.window.out[d];
+    columns_bytes_ = pointwise_ ? 0 : round_up_64(checked_mul<int64_t>(checked_mul(gemm_.k, gemm_.n), 4));
+  }
+
+  int64_t scratch_bytes() const {
+    return round_up_64(
+        checked_add(columns_bytes_, checked_cast<int64_t>(kernels::gemm_f32_scratch_bytes(isa_, gemm_, threads_))));
+  }
+
+  void run(int64_t i, const float* in, const float* weight, const float* bias, float* out, void* scratch) const {
+    const Window& win = s_.window;
+    const float* source = in + i * s_.channels * win.in_size;
+    auto* columns = static_cast<float*>(scratch);
+    if (!pointwise_)
+      for (int64_t c = 0; c < s_.channels; ++c)
+        for_taps(win, [&](int64_t kernel, int64_t o, int64_t at) {
+          columns[(c * win.kernel_size + kernel) * win.out_size + o] = at < 0 ? 0.0f : source[c * win.in_size + at];
+        });
+    const int64_t group = i % s_.groups;
+    float* target = out + i * s_.outputs * win.out_size;
+    kernels::GemmF32 g = gemm_;
+    g.a = weight + group * s_.outputs * g.k;
+    g.b = pointwise_ ? source : columns;
+    g.epilogue.dst = target;
+    g.epilogue.dst_stride = win.out_size;
+    if (g.m > 0 && g.n > 0) kernels::gemm_f32(isa_, g, static_cast<std::byte*>(scratch) + columns_bytes_, threads_);
+    if (bias == nullptr) return;
+    for (int64_t o = 0; o < s_.outputs; ++o)
+      for (int64_t p = 0; p < win.out_size; ++p) target[o * win.out_size + p] += bias[group * s_.outputs + o];
+  }
+
+ private:
+  const ConvShape& s_;
+  kernels::Isa isa_;
+  int threads_;
+  kernels::GemmF32 gemm_;
+  bool pointwise_ = false;
+  int64_t columns_bytes_ = 0;
+};
+
 class Conv final : public Op {
  public:
   explicit Conv(const OpInit& init) : attributes_(init.node), groups_(init.node.get_int("group", 1)), isa_(init.isa) {}
@@ -101,42 +156,26 @@ class Conv final : public Op {
     require(is_float(x.dtype), ErrorCode::kInvalidArgument, "Conv does not take {} tensors", to_string(x.dtype));
     const ConvShape s(attributes_, groups_, x.shape, w.shape);
     check_bias(ctx, 2, s.outputs * groups_);
-    const Window& win = s.window;
-    kernels::GemmF32 g;
-    g.m = s.outputs;
-    g.n = win.out_size;
-    g.k = s.channels * win.kernel_size;
-    g.a_stride = g.k;
-    g.b_stride = win.out_size;
+    const int64_t products = s.items * groups_;
+    // Many small products: a thread works on each; few: all threads on one.
+    const int workers = products >= ctx.threads() ? std::max(ctx.threads(), 1) : 1;
+    const int threads = workers > 1 ? 1 : ctx.threads();
+    const Product product(s, isa_, threads);
     ScratchPlan plan;
     const FloatInputs inputs(ctx, {0, 1, 2}, plan);
-    const int64_t columns_at = plan.add_array<float>(checked_mul(g.k, g.n));
     const int64_t result_at = plan.add_array<float>(x.dtype == DType::kFloat32 ? 0 : s.result.elements());
-    const int64_t kernel_at = plan.add(checked_cast<int64_t>(kernels::gemm_f32_scratch_bytes(isa_, g, ctx.threads())));
+    const int64_t workers_at = plan.add(checked_mul<int64_t>(product.scratch_bytes(), workers));
     plan.take(ctx);
     const MutableTensorView y = ctx.output(0, x.dtype, s.result);
     const float* in = inputs.get(ctx, 0, plan);
     const float* weight = inputs.get(ctx, 1, plan);
     const float* bias = inputs.get(ctx, 2, plan);
     float* out = x.dtype == DType::kFloat32 ? y.as<float>() : plan.at<float>(result_at);
-    auto* columns = plan.at<float>(columns_at);
-    for (int64_t i = 0; i < s.items * groups_; ++i) {
-      const float* source = in + i * s.channels * win.in_size;
-      for (int64_t c = 0; c < s.channels; ++c)
-        for_taps(win, [&](int64_t kernel, int64_t o, int64_t at) {
-          columns[(c * win.kernel_size + kernel) * win.out_size + o] = at < 0 ? 0.0f : source[c * win.in_size + at];
-        });
-      const int64_t group = i % groups_;
-      float* target = out + i * s.outputs * win.out_size;
-      g.a = weight + group * s.outputs * g.k;
-      g.b = columns;
-      g.epilogue.dst = target;
-      g.epilogue.dst_stride = win.out_size;
-      if (g.m > 0 && g.n > 0) kernels::gemm_f32(isa_, g, plan.at(kernel_at), ctx.threads());
-      if (bias == nullptr) continue;
-      for (int64_t o = 0; o < s.outputs; ++o)
-        for (int64_t p = 0; p < win.out_size; ++p) target[o * win.out_size + p] += bias[group * s.outputs + o];
-    }
+    parallel_for(workers, workers, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t worker = begin; worker < end; ++worker)
+        for (int64_t i = products * worker / workers; i < products * (worker + 1) / workers; ++i)
+          product.run(i, in, weight, bias, out, plan.at(workers_at + worker * product.scratch_bytes()));
+    });
     if (x.dtype != DType::kFloat32) convert_elements({DType::kFloat32, s.result, out}, y, true);
   }
 

@@ -70,7 +70,7 @@ SampleSource samples(std::vector<Sample> all) {
   };
 }
 
-// ONNX Runtime 21922: a calibrated tensor that is a model input counts every batch.
+// microsoft/onnxruntime#21922: a calibrated tensor that is a model input counts every batch.
 TEST(Calibrate, InputsCountInEveryBatch) {
   Progress silent;
   const Calibration c =

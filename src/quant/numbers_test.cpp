@@ -22,7 +22,8 @@ TEST(Numbers, CodeRanges) {
   EXPECT_THROW(code_range(DType::kInt32, false, false), Error);
 }
 
-// All-zero tensors, one value everywhere, tiny and huge ranges: the scale is finite and > 0 (ONNX Runtime 12470).
+// All-zero tensors, one value everywhere, tiny and huge ranges: the scale is finite and > 0
+// (microsoft/onnxruntime#12470).
 TEST(Numbers, ScaleIsAlwaysFiniteAndPositive) {
   const CodeRange u8 = code_range(DType::kUint8, false, false);
   EXPECT_EQ(scale_zero(0, 0, u8, false), (ScaleZero{1.0f, 0}));
@@ -63,7 +64,7 @@ TEST(Numbers, NotFiniteWeightIsAnError) {
   EXPECT_THROW(quantize_tensor(Tensor::from<float>({2, 2}, {1, 2, kInf, 4}), {DType::kInt8, true, false, 1}, 1), Error);
 }
 
-// A group of zeros beside others quantizes to zeros with a finite scale (GPTQModel 1531).
+// A group of zeros beside others quantizes to zeros with a finite scale (ModelCloud/GPTQModel#1531).
 TEST(Numbers, ZeroChannelStaysZero) {
   const QuantizedTensor q =
       quantize_tensor(Tensor::from<float>({2, 3}, {1, 0, -2, 3, 0, 4}), {DType::kInt8, true, false, 1}, 1);

@@ -6,113 +6,13 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "engine/program.h"
-#include "kernels/isa.h"
-#include "quant/calibrator.h"
-#include "quant/numbers.h"
+#include "quant/quant_test_util.h"
 #include "quant/sensitivity.h"
 
 namespace assay::quant {
 namespace {
 
-// Graphs of public bugs, small. Values are seeded; x is [batch, 8].
-struct Net {
-  Model m;
-  Graph& g = m.graph;
-  uint64_t state = 1;
-
-  explicit Net(int opset = 13) {
-    m.opsets[""] = opset;
-    m.ir_version = 8;
-  }
-  float next() {  // in [-1, 1)
-    state = state * 6364136223846793005ull + 1442695040888963407ull;
-    return static_cast<float>(static_cast<int64_t>(state >> 33) % 2000 - 1000) / 1000.0f;
-  }
-  Tensor random(const Shape& shape, float scale = 1.0f) {
-    Tensor t(DType::kFloat32, shape);
-    for (float& v : t.mutable_view().values<float>()) v = scale * next();
-    return t;
-  }
-  ValueId input(const std::string& name, std::vector<Dim> dims) {
-    TensorType type;
-    type.dtype = DType::kFloat32;
-    type.dims = std::move(dims);
-    return g.add_input(name, std::move(type));
-  }
-  ValueId weight(const std::string& name, const Shape& shape) { return g.add_constant(random(shape), name); }
-  ValueId op(const std::string& type, std::vector<ValueId> in, const std::string& name,
-             std::map<std::string, Attribute, std::less<>> attributes = {}) {
-    Node n;
-    n.op_type = type;
-    n.name = name;
-    n.version = m.opsets[""];
-    n.inputs = std::move(in);
-    n.attributes = std::move(attributes);
-    n.outputs = {g.add_value(name + "_out")};
-    return g.node(g.add_node(std::move(n))).outputs[0];
-  }
-};
-
-int count(const Graph& g, const std::string& type) {
-  int n = 0;
-  for (NodeId id : g.topological_order()) {
-    n += g.node(id).op_type == type;
-    for (const Graph* body : subgraphs(g.node(id))) n += count(*body, type);
-  }
-  return n;
-}
-
-int64_t constant_bytes(const Graph& g) {
-  int64_t n = 0;
-  for (size_t i = 0; i < g.value_count(); ++i)
-    if (const Tensor* t = g.constant(static_cast<ValueId>(i))) n += t->bytes();
-  return n;
-}
-
-std::vector<Tensor> run(const Model& m, const std::vector<Tensor>& inputs) {
-  m.graph.verify();
-  return ProgramEvaluator(kernels::best_isa()).evaluate(m.graph, inputs);
-}
-
-double snr(const Tensor& exact, const Tensor& got) {
-  EXPECT_EQ(exact.shape().str(), got.shape().str());
-  return sqnr_db(exact.values<float>().data(), got.values<float>().data(), exact.elements());
-}
-
-const NodePlan& line(const QuantPlan& plan, const std::string& node) {
-  for (const NodePlan& n : plan.nodes)
-    if (n.node == node) return n;
-  throw std::runtime_error("no node " + node);
-}
-
-QuantScheme with(std::vector<std::string> operators, bool per_channel = false, Approach approach = Approach::kDynamic) {
-  QuantScheme s;
-  s.approach = approach;
-  s.operators = std::move(operators);
-  s.per_channel = per_channel;
-  return s;
-}
-
-// Calibrates on the given inputs and quantizes.
-Model make_static(const Net& net, const QuantScheme& scheme, const std::vector<Tensor>& inputs,
-                  QuantPlan* plan = nullptr) {
-  Quantizer q(net.m, scheme);
-  bool given = false;
-  Progress silent;
-  const Calibration c = calibrate(
-      q.float_model(), q.tensors_to_observe(),
-      [&](Sample& s) {
-        s = inputs;
-        return !std::exchange(given, true);
-      },
-      {}, silent);
-  Model out = q.quantize(&c);
-  if (plan != nullptr) *plan = q.plan();
-  return out;
-}
-
-// transformers.js 527: a product of two activations beside one with a constant.
+// huggingface/transformers.js#527: a product of two activations beside one with a constant.
 TEST(Dynamic, MatMulOfTwoActivationsIsNamedAndTheOtherQuantized) {
   Net net;
   const ValueId x = net.input("x", {{-1, "batch"}, {8, ""}});
@@ -156,7 +56,7 @@ TEST(Dynamic, AddAndExclusionsAreSaidAloud) {
                           [](const std::string& n) { return n.find("'nowhere' fits no node") != n.npos; }));
 }
 
-// ONNX Runtime 21277: Gather(W) and MatMul(x, Transpose(W)) keep one storage, a quarter of the float one.
+// microsoft/onnxruntime#21277: Gather(W) and MatMul(x, Transpose(W)) keep one storage, a quarter of the float one.
 TEST(Dynamic, TiedTableIsStoredOnce) {
   for (const bool per_channel : {false, true}) {
     Net net;
@@ -182,7 +82,7 @@ TEST(Dynamic, TiedTableIsStoredOnce) {
   }
 }
 
-// ONNX Runtime 13358: a weight behind Identity, or a transpose of its own.
+// microsoft/onnxruntime#13358: a weight behind Identity, or a transpose of its own.
 TEST(Dynamic, WeightsBehindOtherOperatorsAreFound) {
   Net net;
   const ValueId x = net.input("x", {{-1, ""}, {8, ""}});
@@ -197,7 +97,7 @@ TEST(Dynamic, WeightsBehindOtherOperatorsAreFound) {
   EXPECT_GT(snr(run(net.m, {in})[0], run(q, {in})[0]), 25.0);
 }
 
-// ONNX Runtime 19997: a weight that is a graph output, too.
+// microsoft/onnxruntime#19997: a weight that is a graph output, too.
 TEST(Dynamic, WeightThatIsAnOutputStaysAndIsQuantized) {
   Net net;
   const ValueId x = net.input("x", {{-1, ""}, {8, ""}});
@@ -229,7 +129,7 @@ TEST(Dynamic, GemmInEveryOrientation) {
     }
 }
 
-// ONNX Runtime 19418: both branches of an If use the same outer weight: quantized once, outside.
+// microsoft/onnxruntime#19418: both branches of an If use the same outer weight: quantized once, outside.
 TEST(Dynamic, BranchesShareTheOuterWeight) {
   Net net;
   TensorType flag;
@@ -309,7 +209,7 @@ TEST(Static, QuantizedReadersOnlyAndTheirErrorsBound) {
     }
 }
 
-// neural-compressor 819: per-channel QDQ below opset 13 is never quietly per tensor.
+// intel/neural-compressor#819: per-channel QDQ below opset 13 is never quietly per tensor.
 TEST(Static, PerChannelRaisesTheOpsetAndSaysSo) {
   Net net(10);
   const ValueId x = net.input("x", {{1, ""}, {3, ""}, {4, ""}, {4, ""}});
@@ -325,14 +225,14 @@ TEST(Static, PerChannelRaisesTheOpsetAndSaysSo) {
     const Node& n = q.graph.node(id);
     EXPECT_EQ(n.version, 13) << n.label();
     if (n.op_type != "DequantizeLinear" || q.graph.value(n.inputs[1]).constant.shape().rank() == 0) continue;
-    EXPECT_TRUE(n.has("axis")) << n.label();  // ONNX Runtime 17718: the axis is always written
+    EXPECT_TRUE(n.has("axis")) << n.label();  // microsoft/onnxruntime#17718: the axis is always written
     ++axes;
   }
   EXPECT_EQ(axes, 2);  // weight and bias
   EXPECT_GT(snr(run(net.m, {in})[0], run(q, {in})[0]), 25.0);
 }
 
-// ONNX Runtime 19694: channels of ConvTranspose lie on axis 1.
+// microsoft/onnxruntime#19694: channels of ConvTranspose lie on axis 1.
 TEST(Static, ConvTransposeChannelsAreOnAxisOne) {
   Net net;
   const ValueId x = net.input("x", {{1, ""}, {3, ""}, {4, ""}, {4, ""}});
@@ -353,7 +253,7 @@ TEST(Static, ConvTransposeChannelsAreOnAxisOne) {
   EXPECT_TRUE(seen);
 }
 
-// ONNX Runtime 7507: two Convs share a bias: two sets of codes, since their scales differ.
+// microsoft/onnxruntime#7507: two Convs share a bias: two sets of codes, since their scales differ.
 TEST(Static, SharedBiasIsQuantizedForEach) {
   Net net;
   const ValueId x = net.input("x", {{1, ""}, {3, ""}, {4, ""}, {4, ""}});
@@ -374,7 +274,7 @@ TEST(Static, SharedBiasIsQuantizedForEach) {
   EXPECT_GT(snr(exact[1], got[1]), 25.0);
 }
 
-// ONNX Runtime 21000: a bias that would overflow int32 raises the weight scale of its channel.
+// microsoft/onnxruntime#21000: a bias that would overflow int32 raises the weight scale of its channel.
 TEST(Static, BiasThatOverflowsRaisesTheWeightScale) {
   Net net;
   const ValueId x = net.input("x", {{1, ""}, {2, ""}, {1, ""}, {1, ""}});

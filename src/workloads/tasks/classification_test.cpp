@@ -223,7 +223,7 @@ TEST(ImageClassification, PicturesReachTheModelInItsLayout) {
   const fs::path shared = kSource / ".." / "shared";
   if (!fs::exists(shared / "data/imagenet-100")) GTEST_SKIP() << "../shared/data/imagenet-100 is absent";
   TaskSetup s;
-  s.info.preprocessor = shared / "models/efficientnet-lite0/preprocessor_config.json";
+  s.info.preprocessor = SideFile(shared / "models/efficientnet-lite0/preprocessor_config.json");
   const Dataset data = read_dataset(shared / "data/imagenet-100", {.max_rows = 3});
   float first[2] = {0, 0};
   for (int last = 0; last < 2; ++last) {

@@ -87,9 +87,12 @@ class ImageClassification final : public Task {
   explicit ImageClassification(const TaskSetup& setup) {
     check_roles(setup.keys, {"primary"});
     require(!setup.info.preprocessor.empty(), ErrorCode::kNotFound,
-            "no preprocessor_config.json lies in '{}'; it tells the size and normalisation the model was trained with",
+            "no preprocessor_config.json lies in '{}' or travels in the model; it tells the size and normalisation the "
+            "model was trained with (--preprocess FILE)",
             setup.info.folder.string());
-    s_.preprocessing = vision::ImagePreprocessing::load(setup.info.preprocessor);
+    const SideFile& file = setup.info.preprocessor;
+    s_.preprocessing =
+        file.text.empty() ? vision::ImagePreprocessing::load(file.path) : vision::ImagePreprocessing::parse(file.text);
     s_.keys = setup.keys;
     s_.labels = setup.info.labels;
     s_.metrics = setup.metrics.empty() ? std::vector<std::string>{"top_1", "top_5"} : setup.metrics;

@@ -33,9 +33,12 @@ PairTemplate pair_template(const text::Tokenizer& tokenizer) {
 std::shared_ptr<const text::Tokenizer> task_tokenizer(const TaskSetup& setup) {
   if (setup.tokenizer) return setup.tokenizer;
   require(!setup.info.tokenizer.empty(), ErrorCode::kNotFound,
-          "no tokenizer.json lies in '{}'; text tasks need the one the model was trained with",
+          "no tokenizer.json lies in '{}' or travels in the model; text tasks need the one it was trained with "
+          "(--tokenizer FILE)",
           setup.info.folder.string());
-  return std::make_shared<const text::Tokenizer>(text::Tokenizer::load(setup.info.tokenizer));
+  const SideFile& file = setup.info.tokenizer;
+  return std::make_shared<const text::Tokenizer>(file.text.empty() ? text::Tokenizer::load(file.path)
+                                                                   : text::Tokenizer::parse(file.text));
 }
 
 int64_t task_max_length(const TaskSetup& setup, int64_t usual) {
