@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -201,7 +202,7 @@ class Sweep {
 
       NativeEngine optimized(read_onnx(file), session_);  // what the file holds is what is measured
       baseline_side(cell);
-      cell.optimized = measure(optimized, "int8", file, cell);
+      cell.optimized = measure_once(optimized, file, cell);
       if (progress_.interrupted()) return;
       time(config, optimized, cell);
       add_noise(exact, read_onnx(file), plan, cell);
@@ -295,6 +296,19 @@ class Sweep {
     return side;
   }
 
+  /// Cells whose settings come to the same file (dynamic quantization has no Add, with exclusions or without) share one
+  /// evaluation; their times are taken for each.
+  report::Side measure_once(Engine& engine, const fs::path& file, report::Cell& cell) {
+    const std::string hash = hash_bytes(MappedFile::open(file)->bytes()).hex();
+    if (const auto it = measured_.find(hash); it != measured_.end()) {
+      cell.notes.push_back(fmt::format("the same file as {}, whose answers are shown", it->second.first));
+      return it->second.second;
+    }
+    report::Side side = measure(engine, "int8", file, cell);
+    if (!progress_.interrupted()) measured_[hash] = {cell.id, side};
+    return side;
+  }
+
   /// The original is measured once and stands beside every cell.
   void baseline_side(report::Cell& cell) {
     if (!baseline_result_) {
@@ -342,6 +356,7 @@ class Sweep {
   std::optional<workloads::Dataset> calibration_data_;
   std::unique_ptr<NativeEngine> baseline_;
   std::optional<report::Side> baseline_result_;
+  std::map<std::string, std::pair<std::string, report::Side>> measured_;  ///< by hash of the file: cell, what it showed
   report::Record record_;
   EnvironmentProbe noise_before_;
   std::string key_;

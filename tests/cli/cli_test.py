@@ -48,7 +48,8 @@ class Cli(unittest.TestCase):
         assay("quantize", onnx, "-o", static, "--approach", "static", "--operators", "MatMul", "--exclude", "layernorm,gelu", "--per-channel",
               "--activation", "uint8", "--calibration-data", "examples/data/calibration.json", "--calibration-samples", 4, "--tokenizer", TOKENIZER)
         for model in (onnx, int8, static):
-            result = json.loads(assay("eval", model, "--tokenizer", TOKENIZER, "--task", "question-answering", "--data", QUESTIONS, "--max-samples", 6, "--json", "-").stdout)
+            # Written files carry their tokenizer: no folder beside them is needed.
+            result = json.loads(assay("eval", model, "--task", "question-answering", "--data", QUESTIONS, "--max-samples", 6, "--json", "-").stdout)
             self.assertEqual(result["samples"], 6)
             self.assertGreater(result["samples_per_s"], 0)
             self.assertEqual(set(result["metrics"]), {"exact_match", "f1"})
@@ -134,6 +135,14 @@ class Cli(unittest.TestCase):
         runs = json.loads((out / "results.json").read_text())["runs"]
         self.assertEqual([r["status"] for r in runs], ["ok", "failed", "ok"])
         self.assertIn("002-gelu.onnx", runs[1]["reason"])
+
+    def test_settings_that_come_to_the_same_file_are_answered_once(self):
+        out = self.tmp / "out"
+        assay("run", self.small_run(sweep="{node_exclusion: [[], [gelu]]}", quantization_approach="dynamic"), "-o", out)
+        first, second = json.loads((out / "results.json").read_text())["runs"]
+        self.assertIn("the same file as 001", " ".join(second["notes"]))
+        self.assertEqual(first["evaluation"]["others"], second["evaluation"]["others"])
+        self.assertNotEqual(first["evaluation"]["time"], second["evaluation"]["time"])
 
     def test_a_name_that_is_no_operator_is_refused(self):
         self.assertIn("did you mean 'MatMul'", assay("quantize", MODEL, "-o", self.tmp / "x.onnx", "--operators", "Matmul", code=2).stderr)
