@@ -1,5 +1,7 @@
 #include "runs/environment.h"
 
+#include <gnu/libc-version.h>
+
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
@@ -25,6 +27,10 @@ EnvironmentProbe begin_environment(report::Record& record, const SessionOptions&
 #else
   record.versions["compiler"] = "gcc " __VERSION__;
 #endif
+  record.versions["glibc"] = gnu_get_libc_version();
+  record.versions["protobuf"] = ASSAY_PROTOBUF_VERSION;
+  record.versions["icu"] = ASSAY_ICU_VERSION;
+  record.versions["opencv"] = ASSAY_OPENCV_VERSION;
   record.versions["kernel"] = record.machine.value("kernel", "");
   return before;
 }
