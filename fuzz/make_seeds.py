@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Seed corpora for the model readers: make_seeds.py NODE_TESTS OUT
+"""Seed corpora for the fuzzers: make_seeds.py NODE_TESTS OUT
 
-NODE_TESTS is a folder made by tests/onnx_node/generate.py. Writes OUT/onnx (small node-test models: one of each operator, and
-those with subgraphs) and OUT/safetensors (valid files of every type, and headers with one defect).
+NODE_TESTS is a folder made by tests/onnx_node/generate.py. Writes OUT/fuzz_NAME for every fuzz_NAME.cpp: small node-test models (one
+of each operator, and those with subgraphs), safetensors of every type and with one defect each, tokenizers cut to a few entries,
+the example run files, and a little of every kind of data file.
 """
 import json
 import struct
@@ -10,6 +11,8 @@ import sys
 from pathlib import Path
 
 import onnx
+
+ROOT = Path(__file__).parent.parent
 
 
 def onnx_seeds(tests, out):
@@ -59,12 +62,59 @@ def safetensors_seeds(out):
     return len(list(out.iterdir()))
 
 
+def tokenizer_seeds(out):
+    out.mkdir(parents=True, exist_ok=True)
+    for path in sorted(ROOT.glob("models/*/tokenizer.json")) + sorted(ROOT.glob("../shared/models/*/tokenizer.json")):
+        full = json.loads(path.read_text())
+        if isinstance(full["model"].get("vocab"), dict):
+            full["model"]["vocab"] = dict(list(full["model"]["vocab"].items())[:40])
+        if "merges" in full["model"]:
+            full["model"]["merges"] = []
+        (out / path.parent.name).write_text(json.dumps(full))
+    words = {"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "a": 3, "##b": 4}
+    model = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 9, "vocab": words}
+    (out / "word_piece").write_text(json.dumps({"version": "1.0", "model": model, "normalizer": {"type": "NFD"}}))
+    merges = {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"], "byte_fallback": False}
+    (out / "bpe").write_text(json.dumps({"model": merges, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False}}))
+    return len(list(out.iterdir()))
+
+
+def run_file_seeds(out):
+    out.mkdir(parents=True, exist_ok=True)
+    for path in sorted(ROOT.glob("examples/runs/*.yaml")):
+        (out / path.name).write_bytes(path.read_bytes())
+    return len(list(out.iterdir()))
+
+
+def data_seeds(out):
+    """The first byte chooses the reader (see fuzz_data.cpp)."""
+    out.mkdir(parents=True, exist_ok=True)
+    answers = [{"text": "b", "answer_start": 2}]
+    squad = {"data": [{"title": "t", "paragraphs": [{"context": "a b c", "qas": [{"id": "1", "question": "q?", "answers": answers}]}]}]}
+    files = {
+        0: json.dumps(squad).encode(),
+        1: b'text,label\n"a ""b""\nc",1\nd,0\n',
+        2: b"text\tlabel\na b\t1\n",
+        3: b'[{"text": "a", "label": 1}, {"text": "b", "label": null}]',
+        4: b'{"text": "a", "label": 1}\n{"text": "b", "label": 0}\n',
+        5: b"EU B-ORG\nrejects O\n\nPeter B-PER\nBlackburn I-PER\n",
+        6: b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x02\0\0\0\x02\x08\x02\0\0\0",
+        7: b'{"do_resize": true, "size": {"shortest_edge": 224}, "image_mean": [0.5], "image_std": [0.5]}',
+    }
+    for choice, text in files.items():
+        (out / f"reader_{choice}").write_bytes(bytes([choice]) + text)
+        (out / f"reader_{choice}_options").write_bytes(bytes([choice + 8 * 13]) + text)
+    return len(list(out.iterdir()))
+
+
 def main():
     if len(sys.argv) != 3:
         print(__doc__, file=sys.stderr)
         return 2
     tests, out = Path(sys.argv[1]), Path(sys.argv[2])
-    print(f"{onnx_seeds(tests, out / 'onnx')} ONNX and {safetensors_seeds(out / 'safetensors')} safetensors seeds")
+    makers = {"safetensors": safetensors_seeds, "tokenizer": tokenizer_seeds, "run_file": run_file_seeds, "data": data_seeds}
+    counts = {"onnx": onnx_seeds(tests, out / "fuzz_onnx"), **{n: make(out / f"fuzz_{n}") for n, make in makers.items()}}
+    print("seeds: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
     return 0
 
 

@@ -96,6 +96,8 @@ TEST(RunFile, MalformedYamlNamesTheLine) {
   EXPECT_NE(error_of("a: [1\nb: 2\n").find("line"), std::string::npos);
   EXPECT_NE(error_of("task: x\ntask: y\n").find("given twice"), std::string::npos);
   EXPECT_NE(error_of("a: &x 1\nb: *x\n").find("anchors"), std::string::npos);
+  EXPECT_NE(error_of("a: 1\n---\nb: 2\n").find("more than one document"), std::string::npos);
+  for (const char* stray : {",{", ",'", ",", "a: {", "{,"}) EXPECT_FALSE(error_of(stray).empty()) << stray;
   EXPECT_NE(error_of("- 1\n").find("a map of fields"), std::string::npos);
   EXPECT_NE(error_of("").find("a map of fields"), std::string::npos);
 }

@@ -1,11 +1,13 @@
 #include "runs/yaml.h"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <regex>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -72,38 +74,47 @@ class Reader {
   const std::string& file_;
 };
 
-// yaml-cpp expands aliases in place: a short file could describe an endless one.
-void refuse_anchors(std::string_view text, const std::string& file) {
-  int line = 1;
-  bool fresh = true;  // at the start of a token
-  bool comment = false;
-  char quote = 0;
-  for (const char c : text) {
-    if (c == '\n') {
-      ++line;
-      fresh = true;
-      comment = false;
-      continue;
-    }
-    if (comment) continue;
-    if (quote != 0) {
-      if (c == quote) quote = 0;
-      continue;
-    }
-    if (fresh && (c == '"' || c == '\'')) {
-      quote = c;
-    } else if (fresh && c == '#') {
-      comment = true;
-    } else if (fresh && (c == '&' || c == '*')) {
-      throw Error(
-          ErrorCode::kBadFile,
-          "anchors and aliases are not used in run files; write the value out, or quote a text that begins with & or *")
-          .at("line", std::to_string(line))
-          .at("file", file);
-    }
-    fresh = c == ' ' || c == '[' || c == ',' || c == '{' || c == '\t';
+// Looks at a document before it is built: yaml-cpp expands aliases in place, so that a short file could describe an
+// endless one, and its LoadAll never ends where a document begins with a stray comma.
+class DocumentCheck final : public YAML::EventHandler {
+ public:
+  explicit DocumentCheck(const std::string& file) : file_(file) {}
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ > 1) refuse(mark, "holds more than one document, or a stray ',' at its beginning");
   }
-}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { refuse_anchor(mark, anchor); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override { refuse(mark, kNoAnchors); }
+  void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                const std::string& /*value*/) override {
+    refuse_anchor(mark, anchor);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value /*style*/) override {
+    refuse_anchor(mark, anchor);
+  }
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value /*style*/) override {
+    refuse_anchor(mark, anchor);
+  }
+  void OnMapEnd() override {}
+
+ private:
+  static constexpr std::string_view kNoAnchors =
+      "anchors and aliases are not used in run files; write the value out, or quote a text that begins with & or *";
+
+  void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) const {
+    if (anchor != YAML::NullAnchor) refuse(mark, kNoAnchors);
+  }
+  [[noreturn]] void refuse(const YAML::Mark& mark, std::string_view why) const {
+    throw Error(ErrorCode::kBadFile, std::string(why)).at("line", std::to_string(mark.line + 1)).at("file", file_);
+  }
+
+  const std::string& file_;
+  int documents_ = 0;
+};
 
 }  // namespace
 
@@ -119,12 +130,15 @@ int YamlDocument::line_of(std::string_view path) const {
 
 YamlDocument parse_yaml(std::string_view text, const std::string& file) {
   require(text.size() <= (1 << 20), ErrorCode::kResourceExhausted, "file '{}': a run file of more than 1 MiB", file);
-  refuse_anchors(text, file);
   try {
+    std::istringstream stream{std::string(text)};
+    YAML::Parser parser(stream);
+    DocumentCheck check(file);
+    while (parser.HandleNextDocument(check)) {
+    }
     Reader reader(file);
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.size() > 1) throw Error(ErrorCode::kBadFile, "holds more than one document").at("file", file);
-    reader.document.value = documents.empty() ? Json(nullptr) : reader.read(documents[0], "", 0);
+    const YAML::Node document = YAML::Load(std::string(text));
+    reader.document.value = document.IsDefined() ? reader.read(document, "", 0) : Json(nullptr);
     return std::move(reader.document);
   } catch (const YAML::Exception& e) {
     throw Error(ErrorCode::kBadFile, e.msg).at("line", std::to_string(e.mark.line + 1)).at("file", file);

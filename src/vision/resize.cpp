@@ -110,8 +110,8 @@ Taps make_taps(int64_t in, int64_t out, const Filter& filter) {
 uint8_t round_pixel(int32_t fixed) { return static_cast<uint8_t>(std::clamp(fixed >> kFractionBits, 0, 255)); }
 
 Image resize_rows(const Image& src, int64_t width, const Filter& filter) {
+  Image dst(width, src.height);  // first: it refuses sizes that make no sense
   const Taps taps = make_taps(src.width, width, filter);
-  Image dst(width, src.height);
   for (int64_t y = 0; y < src.height; ++y) {
     const uint8_t* in = src.row(y);
     uint8_t* out = dst.row(y);
@@ -129,8 +129,8 @@ Image resize_rows(const Image& src, int64_t width, const Filter& filter) {
 }
 
 Image resize_columns(const Image& src, int64_t height, const Filter& filter) {
-  const Taps taps = make_taps(src.height, height, filter);
   Image dst(src.width, height);
+  const Taps taps = make_taps(src.height, height, filter);
   const int64_t line = src.width * 3;
   std::vector<int32_t> sum(static_cast<size_t>(line));
   for (int64_t y = 0; y < height; ++y) {
@@ -157,8 +157,8 @@ std::vector<int64_t> nearest_index(int64_t in, int64_t out) {
 }
 
 Image resize_nearest(const Image& src, int64_t width, int64_t height) {
-  const auto xs = nearest_index(src.width, width), ys = nearest_index(src.height, height);
   Image dst(width, height);
+  const auto xs = nearest_index(src.width, width), ys = nearest_index(src.height, height);
   for (int64_t y = 0; y < height; ++y) {
     const uint8_t* in = src.row(ys[static_cast<size_t>(y)]);
     uint8_t* out = dst.row(y);
