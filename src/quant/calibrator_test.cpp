@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+
+#include "base/rng.h"
 
 namespace assay::quant {
 namespace {
@@ -14,6 +18,7 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 
 void observe(Observer& o, std::vector<float> v) { o.observe(v.data(), static_cast<int64_t>(v.size()), 1); }
 
+// microsoft/onnxruntime#23749, microsoft/Olive#1320.
 TEST(MinMaxObserver, OutermostFiniteValuesAndTheirCounts) {
   const auto o = make_observer({});
   observe(*o, {kNan, 1, 2, 3, kNan, kInf});
@@ -79,6 +84,74 @@ TEST(Calibrate, InputsCountInEveryBatch) {
   EXPECT_EQ(c.samples, 2);
   EXPECT_EQ(c.ranges.at("x"), (TensorRange{-4, 7, 5, 0}));
   EXPECT_EQ(c.ranges.at("y"), (TensorRange{0, 7, 5, 0}));
+}
+
+// The kind of microsoft/onnxruntime#21922: values that lie in memory which the next batch overwrites: the caller's own,
+// handed over again and again, and what operators pass on without a copy.
+TEST(Calibrate, MemoryUsedAgainByTheNextBatchCounts) {
+  Model m = relu_model();
+  ValueId v = m.graph.inputs[0];
+  std::vector<std::string> names{"x", "y"};
+  for (const char* name : {"same", "again"}) {
+    const NodeId n = m.graph.add_node("Identity", {v}, 1, name, "", 13);
+    v = m.graph.node(n).outputs[0];
+    m.graph.value(v).name = name;
+    names.emplace_back(name);
+  }
+  m.graph.add_output(v);
+  for (const bool moving_average : {false, true}) {
+    Tensor shared(DType::kFloat32, Shape{4});
+    int at = 0;
+    const SampleSource source = [&](Sample& s) {
+      if (at == 6) return false;
+      const float size = static_cast<float>(at == 2 ? 10 : at % 3 + 1);
+      for (int i = 0; i < 4; ++i) shared.mutable_view().as<float>()[i] = (i % 2 == 0 ? 1.0f : -2.0f) * size;
+      ++at;
+      s = {shared};
+      return true;
+    };
+    CalibrationOptions options;
+    options.observer.moving_average = moving_average;
+    Progress silent;
+    const Calibration c = calibrate(m, names, source, options, silent);
+    EXPECT_EQ(c.samples, 6);
+    const float hi = moving_average ? (1 + 2 + 10 + 1 + 2 + 3) / 6.0f : 10.0f;
+    for (const char* name : {"x", "same", "again"}) {
+      EXPECT_NEAR(c.ranges.at(name).hi, hi, 1e-5f) << name;
+      EXPECT_NEAR(c.ranges.at(name).lo, -2 * hi, 1e-5f) << name;
+      EXPECT_EQ(c.ranges.at(name).values, 24) << name;
+    }
+    EXPECT_NEAR(c.ranges.at("y").hi, hi, 1e-5f);
+    EXPECT_EQ(c.ranges.at("y").lo, 0.0f);
+  }
+}
+
+// microsoft/onnxruntime#10571, for min-max: a normal tensor has two sides, whichever way the batches are cut.
+TEST(MinMaxObserver, BothSidesOfANormalTensor) {
+  Rng rng(10571);
+  std::vector<float> v(100000);
+  for (float& x : v) {  // the sum of twelve uniforms, less six
+    double sum = -6;
+    for (int i = 0; i < 12; ++i) sum += static_cast<double>(rng.below(1000000)) / 1e6;
+    x = static_cast<float>(sum);
+  }
+  for (const bool moving_average : {false, true})
+    for (const size_t batch : {size_t{1000}, v.size()}) {
+      ObserverOptions options;
+      options.moving_average = moving_average;
+      const auto o = make_observer(options);
+      for (size_t i = 0; i < v.size(); i += batch)
+        observe(*o, {v.begin() + static_cast<std::ptrdiff_t>(i), v.begin() + static_cast<std::ptrdiff_t>(i + batch)});
+      const TensorRange r = o->range();
+      EXPECT_EQ(r.values, 100000);
+      EXPECT_LT(r.lo, -2.9f);
+      EXPECT_GT(r.hi, 2.9f);
+      EXPECT_LT(std::abs(r.lo + r.hi), 1.0f);
+      if (!moving_average) {
+        EXPECT_EQ(r.lo, *std::min_element(v.begin(), v.end()));
+        EXPECT_EQ(r.hi, *std::max_element(v.begin(), v.end()));
+      }
+    }
 }
 
 TEST(Calibrate, AllNanNamesTensorAndSample) {

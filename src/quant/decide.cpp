@@ -155,6 +155,7 @@ Decisions decide(Prepared& prepared, const QuantScheme& scheme) {
     decide_dynamic(prepared, scheme, out);
   else
     decide_static(prepared, scheme, out);
+  if (scheme.keep_tied) tie_gathers(prepared, out);
   say_aloud(scheme, out);
   return out;
 }

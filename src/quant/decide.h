@@ -65,5 +65,8 @@ std::string describe(const WeightSpec& spec);
 
 void decide_dynamic(Prepared& prepared, const QuantScheme& scheme, Decisions& out);
 void decide_static(Prepared& prepared, const QuantScheme& scheme, Decisions& out);
+/// After either: a Gather from a table that a quantized MatMul or Gemm reads takes the same codes, so that a tied
+/// weight is stored once. Where it cannot or may not, its line says that a float copy is kept.
+void tie_gathers(const Prepared& prepared, Decisions& out);
 
 }  // namespace assay::quant

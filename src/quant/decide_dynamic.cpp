@@ -27,7 +27,6 @@ class DynamicRules {
         line.reason = fmt::format("{} has no integer form in dynamic quantization: nothing changes", n.op_type);
       line.action = d.action;
     }
-    if (scheme_.keep_tied) tie_gathers();
   }
 
  private:
@@ -99,9 +98,10 @@ class DynamicRules {
     if (!activation(d, x, line.reason) || !quantizable_weight(prepared_, use, line.reason)) return;
     const WeightSpec spec = weight_spec(0);
     WeightSpec used = spec;
-    if (spec.axis >= 0 && !spec.symmetric) {
+    if (spec.axis >= 0 && !(spec.symmetric && spec.dtype == DType::kInt8)) {
       used.axis = -1;
-      line.reason = "per tensor: ConvInteger takes one weight zero point, and asymmetric channels each have their own";
+      line.reason =
+          "per tensor: ConvInteger takes one weight zero point, and only symmetric int8 channels share one, zero";
     }
     d.operands[0].kind = OperandPlan::Kind::kActivation;
     d.operands[1] = {OperandPlan::Kind::kWeight, use, used};
@@ -120,60 +120,6 @@ class DynamicRules {
     if (scheme_.per_channel && !rows) line.reason = "per tensor: it does not gather rows";
     d.action = Action::kCodeGather;
     line.form = fmt::format("{}: codes gathered, then dequantized", describe(d.operands[0].spec));
-  }
-
-  // A Gather from a table that a MatMul quantized reads the same codes: a tied weight is stored once.
-  void tie_gathers() {
-    std::map<Located, std::pair<WeightSpec, std::string>> quantized;
-    for (const Decision& d : out_.nodes)
-      for (const OperandPlan& o : d.operands)
-        if (d.action == Action::kIntegerMatMul && o.kind == OperandPlan::Kind::kWeight)
-          quantized.insert({o.weight.base, {o.spec, out_.plan.nodes[d.line].node}});
-    // Gathers that were asked for take the cut of the matrix product; others are taken along.
-    std::set<std::pair<Scope*, NodeId>> asked;
-    for (Decision& d : out_.nodes) {
-      asked.insert({d.scope, d.node});
-      if (d.action != Action::kCodeGather) continue;
-      const auto it = quantized.find(d.operands[0].weight.base);
-      if (it == quantized.end() || !readable_rows(d, it->second.first)) continue;
-      d.operands[0].spec = it->second.first;
-      NodePlan& line = out_.plan.nodes[d.line];
-      line.form = fmt::format("{}: codes gathered, then dequantized", describe(d.operands[0].spec));
-      line.reason = fmt::format("shares its table with '{}'", it->second.second);
-    }
-    size_t at = 0;
-    for (const auto& scope : prepared_.scopes()) {
-      const Graph& g = *scope->graph;
-      for (NodeId id : g.topological_order()) {
-        NodePlan& line = out_.plan.nodes[at];
-        const size_t this_line = at++;
-        const Node& n = g.node(id);
-        if (!n.is("Gather") || asked.count({scope.get(), id}) > 0) continue;
-        const WeightUse use = weight_behind(prepared_, *scope, n.input(0));
-        if (!use.found() || use.transposed) continue;
-        const auto it = quantized.find(use.base);
-        if (it == quantized.end()) continue;
-        if (line.reason.rfind("excluded", 0) == 0) {
-          line.reason +=
-              fmt::format("; a float copy of the table that '{}' quantized is kept for it", it->second.second);
-          continue;
-        }
-        Decision d{scope.get(), id, this_line, Action::kCodeGather, {}};
-        d.operands.assign(n.inputs.size(), {});
-        d.operands[0] = {OperandPlan::Kind::kWeight, use, it->second.first};
-        if (!readable_rows(d, it->second.first)) continue;
-        line.action = d.action;
-        line.form = fmt::format("{}: codes gathered, then dequantized", describe(it->second.first));
-        line.reason = fmt::format("tied to the weight of '{}': stored once, as codes", it->second.second);
-        out_.nodes.push_back(std::move(d));
-      }
-    }
-  }
-
-  // Gathered codes can be dequantized when there is one scale, or one a gathered row.
-  bool readable_rows(const Decision& d, const WeightSpec& spec) const {
-    const bool rows = d.scope->graph->node(d.node).get_int("axis", 0) == 0;
-    return spec.axis < 0 || (spec.axis == 0 && rows);
   }
 
   Prepared& prepared_;

@@ -95,15 +95,38 @@ class StaticRewriter {
     return real;
   }
 
+  bool any_empty_channel(const OperandPlan& w) const {
+    const Tensor& t = *prepared_.constant(w.weight.base);
+    const Shape& shape = t.shape();
+    const int axis = w.spec.axis;
+    const int64_t channels = axis < 0 ? 1 : shape[axis], inner = axis < 0 ? 1 : shape.elements(axis + 1, shape.rank());
+    // Below the smallest normal scale a weight counts as nothing, as in scale_zero().
+    const float least = std::numeric_limits<float>::min() * 64.0f;
+    std::vector<char> filled(static_cast<size_t>(channels), 0);
+    const auto values = t.values<float>();
+    for (size_t i = 0; i < values.size(); ++i)
+      if (std::abs(values[i]) > least) filled[i / static_cast<size_t>(inner) % filled.size()] = 1;
+    return std::find(filled.begin(), filled.end(), 0) != filled.end();
+  }
+
   // A bias fits int32 when |b| / (activation scale * weight scale) does. Where it does not, the weight scale of that
-  // channel is raised, if the weight is nobody else's and symmetric; otherwise the bias stays float.
+  // channel is raised, if the weight is nobody else's and symmetric; otherwise the bias stays float, and its node's
+  // line says why.
   std::vector<float> scales_for_bias(const Decision& d, bool& fits) {
+    NodePlan& line = decisions_.plan.nodes[d.line];
+    const auto stays = [&](std::string_view why) -> std::vector<float> {
+      fits = false;
+      line.reason = fmt::format("its bias stays float: {}", why);
+      return {};
+    };
     const OperandPlan& w = d.operands[1];
     const auto bias = prepared_.constant(d.operands[2].weight.base)->values<float>();
     const double input_scale = static_cast<double>(pair(g_.node(d.node).inputs[0]).params.scale);
     const auto& scales = store_.quantized(w.weight, w.spec).scales;
-    fits = scales.size() == 1 || scales.size() == bias.size();
-    if (!fits) return {};
+    if (scales.size() != 1 && scales.size() != bias.size())
+      return stays(fmt::format("{} values, where the weight has {} scales", bias.size(), scales.size()));
+    if (!std::all_of(bias.begin(), bias.end(), [](float b) { return std::isfinite(b); }))
+      return stays("it holds values that are not finite");
     std::vector<float> least(scales.size(), 0.0f);
     bool raised = false;
     for (size_t i = 0; i < bias.size(); ++i) {
@@ -113,13 +136,18 @@ class StaticRewriter {
       least[c] = std::max(least[c], static_cast<float>(need));
       raised = true;
     }
-    if (!raised) return {};
-    NodePlan& line = decisions_.plan.nodes[d.line];
-    if (store_.uses(w.weight) > 1 || !w.spec.symmetric) {
-      fits = false;
-      line.reason = "its bias stays float: in int32 it would overflow, and the weight scale cannot be raised";
-      return {};
+    // Without weights a channel's scale is 1, which says nothing of how fine its bias is.
+    if (std::find(scales.begin(), scales.end(), 1.0f) != scales.end() && any_empty_channel(w))
+      return stays("a channel has no weights, and so no scale to go by");
+    // What an int32 bias is scaled by must be a normal float, and a raised scale must not swallow the weight.
+    for (size_t c = 0; c < scales.size(); ++c) {
+      const double product = input_scale * static_cast<double>(std::max(scales[c], least[c]));
+      if (!(product >= static_cast<double>(std::numeric_limits<float>::min()) && std::isfinite(least[c])))
+        return stays("its scale would be no normal float");
     }
+    if (!raised) return {};
+    if (store_.uses(w.weight) > 1 || !w.spec.symmetric)
+      return stays("in int32 it would overflow, and the weight scale cannot be raised");
     const auto count = std::count_if(least.begin(), least.end(), [](float f) { return f > 0.0f; });
     line.reason =
         fmt::format("weight scale of {} channel{} raised, so that the bias fits int32", count, count == 1 ? "" : "s");
@@ -133,10 +161,7 @@ class StaticRewriter {
     const auto values = source.values<float>();
     const float input_scale = pair(g_.node(d.node).inputs[0]).params.scale;
     std::vector<float> scales = store_.quantized(d.operands[1].weight, d.operands[1].spec, min_scales).scales;
-    for (float& s : scales) {
-      s *= input_scale;
-      if (!(s >= std::numeric_limits<float>::min())) return;  // too small to be a scale: the bias stays float
-    }
+    for (float& s : scales) s *= input_scale;
     Tensor codes(DType::kInt32, source.shape());
     const auto to = codes.mutable_view().values<int32_t>();
     for (size_t i = 0; i < values.size(); ++i) {

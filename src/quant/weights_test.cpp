@@ -36,8 +36,6 @@ TEST(TiedTable, OneStorageInEveryApproachAndOrientation) {
     for (const bool per_channel : {false, true})
       for (const bool ask_gather : {false, true})
         for (const bool direct : {false, true}) {
-          // Rows gathered from codes cut along columns have no scale of their own; such a table keeps a float copy.
-          if (direct && per_channel) continue;
           SCOPED_TRACE(testing::Message() << to_string(approach) << " per channel " << per_channel << " Gather asked "
                                           << ask_gather << " direct " << direct);
           Net net;
@@ -55,11 +53,15 @@ TEST(TiedTable, OneStorageInEveryApproachAndOrientation) {
           QuantPlan plan;
           const Model q = quantize(net, scheme, in, &plan);
           EXPECT_TRUE(computes(line(plan, "head").action));
+          EXPECT_GT(snr(run(net.m, in)[0], run(q, in)[0]), 25.0);
+          if (direct && per_channel) {  // rows gathered from codes cut along columns have no scale of their own
+            EXPECT_TRUE(ask_gather || line(plan, "embed").reason.find("float copy") != std::string::npos);
+            continue;
+          }
           EXPECT_EQ(line(plan, "embed").action, Action::kCodeGather);
           const int64_t table = direct ? 256 : 1024;
           EXPECT_EQ(bytes_of_type(q.graph, DType::kInt8), table + (per_channel ? 64 : 0));   // codes, and zero points
           EXPECT_LE(bytes_of_type(q.graph, DType::kFloat32), per_channel ? 2 * 64 * 4 : 0);  // scales, no table
-          EXPECT_GT(snr(run(net.m, in)[0], run(q, in)[0]), 25.0);
 
           scheme.add_exclusion("embed");
           const Model r = quantize(net, scheme, in, &plan);
@@ -279,6 +281,7 @@ TEST(Bodies, ShareTheOuterWeightAtAnyDepth) {
       EXPECT_EQ(bytes_of_type(q.graph, DType::kFloat32),
                 (approach == Approach::kStatic ? 256 : 0) + (per_channel ? 32 : 0));
       for (const bool c : {false, true}) {
+        if (approach == Approach::kStatic && !c) continue;  // calibrated on the other branch
         const std::vector<Tensor> in{Tensor::scalar<bool>(c), value};
         EXPECT_GT(snr(run(net.m, in)[0], run(q, in)[0]), 20.0);
       }
