@@ -50,9 +50,13 @@ nlohmann::json to_json(const Calibration& c) {
   nlohmann::json ranges = nlohmann::json::object();
   for (const auto& [name, r] : c.ranges)
     ranges[name] = {{"lo", r.lo}, {"hi", r.hi}, {"values", r.values}, {"not_finite", r.not_finite}};
-  return {
-      {"format", "assay-calibration"}, {"version", 1}, {"method", c.method}, {"model", c.model}, {"samples", c.samples},
-      {"ranges", std::move(ranges)}};
+  return {{"format", "assay-calibration"},
+          {"version", 1},
+          {"method", c.method},
+          {"model", c.model},
+          {"data", c.data},
+          {"samples", c.samples},
+          {"ranges", std::move(ranges)}};
 }
 
 Calibration calibration_from_json(const nlohmann::json& json) {
@@ -67,6 +71,8 @@ Calibration calibration_from_json(const nlohmann::json& json) {
     c.method = json.at(field).get<std::string>();
     field = "model";
     c.model = json.at(field).get<std::string>();
+    field = "data";
+    c.data = json.value(field, "");
     field = "samples";
     c.samples = json.at(field).get<int64_t>();
     field = "ranges";

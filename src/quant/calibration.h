@@ -23,6 +23,7 @@ struct TensorRange {
 struct Calibration {
   std::string method;  ///< name of the observer
   std::string model;   ///< fingerprint of the float model that ran
+  std::string data;    ///< what the samples were, in words that differ when they do; empty: not said
   int64_t samples = 0;
   std::map<std::string, TensorRange> ranges;  ///< by tensor name
 };

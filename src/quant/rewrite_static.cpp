@@ -101,7 +101,7 @@ class StaticRewriter {
     const int axis = w.spec.axis;
     const int64_t channels = axis < 0 ? 1 : shape[axis], inner = axis < 0 ? 1 : shape.elements(axis + 1, shape.rank());
     // Below the smallest normal scale a weight counts as nothing, as in scale_zero().
-    const float least = std::numeric_limits<float>::min() * 64.0f;
+    const float least = std::numeric_limits<float>::min() * 128.0f;
     std::vector<char> filled(static_cast<size_t>(channels), 0);
     const auto values = t.values<float>();
     for (size_t i = 0; i < values.size(); ++i)
