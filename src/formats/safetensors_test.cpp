@@ -80,6 +80,50 @@ TEST_F(SafetensorsTest, AFileCutInHalfNamesBytesAndTensors) {
   }
 }
 
+// osaurus-ai/vmlx-swift#217, paiml/aprender#275: a file cut at any byte, single or a shard, is refused before use;
+// what is cut names the bytes missing and every tensor that lacks some, and no other.
+TEST_F(SafetensorsTest, AFileCutAnywhereIsRefusedNamingWhatIsMissing) {
+  std::map<std::string, Tensor> all;
+  const std::vector<std::string> order{"wide", "first", "second", "half", "flags"};  // as they lie in the file
+  all["wide"] = Tensor(DType::kInt64, Shape{2});
+  all["first"] = Tensor(DType::kFloat32, Shape{5});
+  all["second"] = Tensor(DType::kFloat32, Shape{1, 3});
+  all["half"] = Tensor(DType::kFloat16, Shape{3});
+  all["flags"] = Tensor(DType::kBool, Shape{3});
+  write_safetensors(folder_ / "whole.safetensors", all);
+  const std::string whole = read_text(folder_ / "whole.safetensors");
+  size_t data = 0;
+  for (const auto& [name, tensor] : all) data += static_cast<size_t>(tensor.bytes());
+  const size_t header = whole.size() - data;
+  const auto shard = folder_ / "1.safetensors", index = folder_ / "model.safetensors.index.json";
+  std::string map;
+  for (const std::string& name : order) map += (map.empty() ? "\"" : ",\"") + name + "\":\"1.safetensors\"";
+  write_text(index, R"({"weight_map":{)" + map + "}}");
+  for (size_t size = 0; size < whole.size(); ++size) {
+    SCOPED_TRACE(size);
+    write_text(shard, whole.substr(0, size));
+    for (const bool sharded : {false, true}) {
+      try {
+        sharded ? Safetensors::open_folder(folder_) : Safetensors::open(shard);
+        ADD_FAILURE() << "accepted";
+      } catch (const Error& e) {
+        const std::string what = e.what();
+        EXPECT_EQ(e.code(), ErrorCode::kBadFile) << what;
+        EXPECT_THAT(what, HasSubstr("1.safetensors"));
+        if (size < header) continue;
+        EXPECT_THAT(what, HasSubstr("is " + std::to_string(whole.size() - size) + " bytes short"));
+        size_t end = header;
+        for (const std::string& name : order) {
+          end += static_cast<size_t>(all.at(name).bytes());
+          EXPECT_EQ(what.find("'" + name + "'") != std::string::npos, end > size) << name << ": " << what;
+        }
+      }
+    }
+  }
+  write_text(shard, whole);
+  EXPECT_EQ(Safetensors::open_folder(folder_).tensors().size(), order.size());
+}
+
 TEST_F(SafetensorsTest, EveryDefectIsRefused) {
   const std::string a = R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]})";
   struct Defect {

@@ -99,6 +99,8 @@ void check_byte_offsets(const Encoding& e, const std::vector<std::string_view>& 
   }
 }
 
+// ggml-org/llama.cpp#5496, #2810, #7036, #23252 and their kind: WordPiece cased and uncased, byte-level BPE behind
+// every pattern that models use, on thousands of lines of every script.
 TEST(TokenizerParity, EqualsTheTokenizersPackage) {
   std::string reason;
   const fs::path folder = goldens(reason);

@@ -61,7 +61,7 @@ void expect_error(const json& file, ErrorCode code, const std::string& part) {
   }
 }
 
-// Bug kind 41: accents, marks, offsets into the original.
+// ggml-org/llama.cpp#5496: accents and marks, precomposed or combining, as the config says.
 TEST(WordPiece, PrecomposedAndCombiningAccentsGiveTheSameIds) {
   const Encoding composed = encode(wordpiece(), "Joki\u0107"), combining = encode(wordpiece(), "Jokic\u0301");
   EXPECT_THAT(composed.ids, ElementsAre(3, 4, 5));
@@ -77,12 +77,14 @@ TEST(WordPiece, PrecomposedAndCombiningAccentsGiveTheSameIds) {
   EXPECT_THAT(encode(kept, "Jokic").ids, ElementsAre(0));
 }
 
+// huggingface/tokenizers#215: offsets refer to the original text.
 TEST(WordPiece, KanaVoicedMarksAndOffsetsRefertoTheOriginal) {
   const Encoding e = encode(wordpiece(), "\u3070!\u306F\u3099!");  // precomposed ba, then ha with the mark
   EXPECT_THAT(e.ids, ElementsAre(13, 14, 13, 14));
   EXPECT_THAT(e.offsets, ElementsAre(Span{0, 1}, Span{1, 2}, Span{2, 3}, Span{4, 5}));
 }
 
+// huggingface/tokenizers#404.
 TEST(WordPiece, EmojiCollapseToOneUnknownThatSpansThemAll) {
   const Encoding e = encode(wordpiece(), "a \U0001F600\U0001F601\U0001F602\U0001F603 b");
   EXPECT_THAT(e.ids, ElementsAre(9, 0, 10));
@@ -90,6 +92,7 @@ TEST(WordPiece, EmojiCollapseToOneUnknownThatSpansThemAll) {
   EXPECT_THAT(e.byte_offsets, ElementsAre(Span{0, 1}, Span{2, 18}, Span{19, 20}));
 }
 
+// tensorflow/tensorflow#45684.
 TEST(WordPiece, GreekLettersShiftBytesButNotCodePoints) {
   const Encoding e = encode(wordpiece(), "\u0391\u0392 a");
   EXPECT_THAT(e.ids, ElementsAre(11, 12, 9));
@@ -97,6 +100,7 @@ TEST(WordPiece, GreekLettersShiftBytesButNotCodePoints) {
   EXPECT_THAT(e.byte_offsets, ElementsAre(Span{0, 2}, Span{2, 4}, Span{5, 6}));
 }
 
+// skeskinen/bert.cpp#1: ideographs are words of their own; controls and zero-width characters go.
 TEST(WordPiece, IdeographsControlsAndReplacementCharacters) {
   EXPECT_THAT(encode(wordpiece(), "a\u4E2D\u6587a").ids, ElementsAre(9, 15, 16, 9));
   EXPECT_THAT(encode(wordpiece(), std::string("a\0\u200B\uFFFD\u00ADa", 12)).ids, ElementsAre(9, 17));
@@ -136,7 +140,6 @@ TEST(WordPiece, PairsHaveTypesMasksAndSequences) {
   EXPECT_EQ(t.decode(e.ids, false), "[CLS] unaffable [SEP] a b [SEP]");
 }
 
-// Bug kind 42: a pre-tokenizer that we do not know is refused by name; merges follow rank.
 TEST(Bpe, LowestRankFirstThenLeftmost) {
   EXPECT_THAT(encode(bpe(), "abc").ids, ElementsAre(0, 4));
   EXPECT_THAT(encode(bpe(), "ababc").ids, ElementsAre(3, 0, 4));
@@ -168,6 +171,7 @@ TEST(Bpe, UnknownCharactersFuseOrFallBackToBytes) {
   EXPECT_THAT(encode(file, "cxa").ids, ElementsAre(2, 0));
 }
 
+// ggml-org/llama.cpp#2810, #7036, #23252: what we do not know is refused by name, not guessed.
 TEST(TokenizerJson, ComponentsThatWeDoNotKnowAreRefusedByNameAndPath) {
   for (const char* part : {"normalizer", "pre_tokenizer", "post_processor", "decoder", "model"}) {
     json file = wordpiece();
@@ -238,7 +242,7 @@ TEST(AddedTokens, AreCutOutBeforeAndAfterNormalization) {
   EXPECT_EQ(t.id_to_token(500), std::nullopt);
 }
 
-// Bug kind 43: too long, empty and impossible inputs.
+// OpenNMT/CTranslate2#1157, #1646, #819, #587: too long, empty and impossible inputs.
 TEST(Truncation, WindowsOverlapByTheStrideAndCoverEverything) {
   const Tokenizer t = Tokenizer::parse(wordpiece().dump());
   std::string passage;
