@@ -29,6 +29,7 @@ struct Contender {
   std::unique_ptr<NativeEngine> engine;
   Graph graph;  // as loaded, for its inputs
   double load_ms = 0;
+  int64_t max_positions = 0;
 };
 
 void bench(const Arguments& a, const Environment& env) {
@@ -42,10 +43,16 @@ void bench(const Arguments& a, const Environment& env) {
     LoadedModel loaded = load_model(path);
     for (const std::string& n : loaded.notes) env.progress.note(n);
     c.graph = loaded.model.graph.clone();
+    c.max_positions = loaded.info.max_positions;
     c.engine = std::make_unique<NativeEngine>(std::move(loaded.model), options);
     c.load_ms = static_cast<double>(clock.now_ns() - start) * 1e-6;
     contenders.push_back(std::move(c));
   }
+  for (const Contender& c : contenders)
+    if (c.max_positions > 0 && has_free_length(c.graph))
+      for (const int64_t length : a.lengths)
+        require(length <= c.max_positions, ErrorCode::kInvalidArgument,
+                "model '{}' has {} positions, an input of length {} does not fit", c.path, c.max_positions, length);
   std::vector<Engine*> engines;
   for (const Contender& c : contenders) engines.push_back(c.engine.get());
 
@@ -62,8 +69,7 @@ void bench(const Arguments& a, const Environment& env) {
   for (const int64_t batch : a.batches)
     for (const int64_t length : lengths) {
       std::vector<std::vector<Tensor>> inputs;
-      for (const Contender& c : contenders)
-        inputs.push_back(random_inputs(c.graph, batch, std::max<int64_t>(length, 1), 2));
+      for (const Contender& c : contenders) inputs.push_back(random_inputs(c.graph, batch, length, 2));
       const auto loops = time_interleaved(engines, inputs, a.time, clock, env.progress);
       for (size_t e = 0; e < loops.size(); ++e) {
         const report::Timing t = runs::to_timing(loops[e], batch);

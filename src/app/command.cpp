@@ -22,6 +22,11 @@ void EngineArguments::declare(CLI::App& command) {
 SessionOptions EngineArguments::options(const Environment& env) const {
   SessionOptions o;
   o.threads = threads > 0 ? threads : omp_get_num_procs();
+  if (o.threads > omp_get_num_procs()) {
+    env.progress.note(fmt::format("{} threads were asked for, this process may use {} processors: {} threads",
+                                  o.threads, omp_get_num_procs(), omp_get_num_procs()));
+    o.threads = omp_get_num_procs();
+  }
   o.isa = kernels::best_isa();
   const std::string& wanted = isa.empty() ? env.forced_isa : isa;
   if (!wanted.empty()) {

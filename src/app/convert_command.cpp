@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "app/command.h"
+#include "base/file.h"
 #include "formats/onnx_write.h"
 #include "formats/registry.h"
 
@@ -16,6 +17,7 @@ struct Arguments {
 };
 
 void convert(const Arguments& a, const Environment& env) {
+  require_file_target(a.out);
   const LoadedModel loaded = load_model(a.model, {.opset = a.opset});
   for (const std::string& n : loaded.notes) env.progress.note(n);
   write_onnx(loaded.model, a.out);

@@ -61,6 +61,10 @@ int main(int argc, char** argv) {
     const int code = cli.exit(e);
     return code == 0 ? 0 : exit_status(ErrorCode::kInvalidArgument);
   } catch (const Error& e) {
+    if (stop_requested != 0) {
+      std::fprintf(stderr, "assay: interrupted: %s\n", e.what());
+      return 130;
+    }
     std::fprintf(stderr, "assay: %s: %s\n", std::string(to_string(e.code())).c_str(), e.what());
     return exit_status(e.code());
   } catch (const std::bad_alloc&) {

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <filesystem>
 
 #include "app/command.h"
 #include "app/scheme_arguments.h"
+#include "base/file.h"
 #include "formats/onnx_write.h"
 #include "formats/registry.h"
 #include "quant/calibrator.h"
@@ -22,11 +24,36 @@ struct Arguments {
   JsonArgument json;
 };
 
+/// The ranges of an earlier run, when it was of this model, data and method and covers this scheme; else nothing, and a
+/// note that says what differs. An unreadable file is an error: it may be no cache at all.
+std::optional<quant::Calibration> cached_calibration(const std::string& file, const std::string& model,
+                                                     const std::string& data, const std::vector<std::string>& tensors,
+                                                     Progress& progress) {
+  if (file.empty() || !std::filesystem::exists(file)) return std::nullopt;
+  quant::Calibration c = quant::load_calibration(file, "", "");
+  std::string why;
+  if (c.model != model) why = "of another model";
+  if (!data.empty() && c.data != data) why = fmt::format("of other data or by another method ({})", c.data);
+  for (const std::string& t : tensors)
+    if (why.empty() && c.ranges.count(t) == 0) why = fmt::format("without a range of '{}', which this scheme needs", t);
+  if (!why.empty()) {
+    require(!data.empty(), ErrorCode::kInvalidArgument,
+            "'{}' is {}, and without --calibration-data there is nothing to calibrate with", file, why);
+    progress.note(fmt::format("{} is {}: calibrating again", file, why));
+    return std::nullopt;
+  }
+  progress.note(fmt::format("ranges taken from {} ({}, {} samples)", file, c.data, c.samples));
+  return c;
+}
+
 quant::Calibration calibration_of(const Arguments& a, const LoadedModel& loaded, const quant::Quantizer& quantizer,
                                   int threads, Progress& progress) {
-  const std::string print = quant::fingerprint(quantizer.float_model());
-  if (!a.cache.empty() && std::filesystem::exists(a.cache)) return quant::load_calibration(a.cache, print, "minmax");
-  require(!a.data.empty(), ErrorCode::kInvalidArgument, "static quantization needs --calibration-data");
+  const std::string model = quant::fingerprint(quantizer.float_model());
+  const std::vector<std::string> tensors = quantizer.tensors_to_observe();
+  if (a.data.empty()) {
+    if (auto c = cached_calibration(a.cache, model, "", tensors, progress)) return *c;
+    fail(ErrorCode::kInvalidArgument, "static quantization needs --calibration-data");
+  }
   workloads::TaskSetup setup;
   setup.info = loaded.info;
   const std::string task_name = a.task.empty() ? loaded.info.task : a.task;
@@ -36,6 +63,9 @@ quant::Calibration calibration_of(const Arguments& a, const LoadedModel& loaded,
   const size_t cut = a.data.find('[');
   const workloads::Dataset data = runs::read_split(
       a.data.substr(0, cut), cut == std::string::npos ? std::nullopt : std::optional(a.data.substr(cut)));
+  const std::string identity = fmt::format("{}, {}, content {}, {} rows, minmax{}", task_name, a.data, data.hash.hex(),
+                                           std::min(a.samples, data.size()), a.moving_average ? " moving average" : "");
+  if (auto c = cached_calibration(a.cache, model, identity, tensors, progress)) return *c;
   std::vector<Port> ports;
   const Graph& g = quantizer.float_model().graph;
   for (ValueId v : g.inputs) ports.push_back({g.value(v).name, g.value(v).type});
@@ -44,14 +74,15 @@ quant::Calibration calibration_of(const Arguments& a, const LoadedModel& loaded,
   options.threads = threads;
   options.observer.moving_average = a.moving_average;
   quant::Calibration c = quant::calibrate(
-      quantizer.float_model(), quantizer.tensors_to_observe(), [&](quant::Sample& s) { return stream.next(s); },
-      options, progress);
+      quantizer.float_model(), tensors, [&](quant::Sample& s) { return stream.next(s); }, options, progress);
+  c.data = identity;
   if (!a.cache.empty()) quant::save_calibration(c, a.cache);
   return c;
 }
 
 void quantize(const Arguments& a, const Environment& env) {
   const quant::QuantScheme scheme = a.scheme.scheme();
+  require_file_target(a.out);
   LoadedModel loaded = load_model(a.model);
   for (const std::string& n : loaded.notes) env.progress.note(n);
   const SessionOptions options = a.engine.options(env);
@@ -68,6 +99,8 @@ void quantize(const Arguments& a, const Environment& env) {
     quantized = quantizer.quantize(nullptr, options.threads);
   }
   const quant::QuantPlan plan = quantizer.plan();
+  if (std::none_of(plan.nodes.begin(), plan.nodes.end(), [](const quant::NodePlan& n) { return n.quantized(); }))
+    env.progress.note("warning: no node was quantized; the output computes what the input does");
   write_onnx(quantized, a.out);
   const auto bytes = static_cast<int64_t>(std::filesystem::file_size(a.out));
   Json result = {{"model", a.model}, {"out", a.out}, {"bytes", bytes}};

@@ -41,17 +41,18 @@ std::string table(const report::Record& record) {
 
 void run(const Arguments& a, const Environment& env) {
   const runs::RunFile file = runs::read_run_file(a.file);
+  runs::SweepOptions options;
+  options.session = a.engine.options(env);
   if (a.check) {
+    runs::check_sweep(file, options, env.progress);
     if (!a.json.to_stdout()) print(fmt::format("{}: {} cells, no errors\n", a.file, file.cells()));
     a.json.write({{"file", a.file}, {"cells", file.cells()}});
     return;
   }
   require(!a.out.empty(), ErrorCode::kInvalidArgument, "-o DIR says where the reports go");
   const auto plotly = find_plotly(a.plotly, env);
-  runs::SweepOptions options;
   options.folder = a.out;
   options.executable = "/proc/self/exe";
-  options.session = a.engine.options(env);
   options.resume = a.resume;
   options.command = env.command_line;
   const report::Record record = runs::run_sweep(file, options, SteadyClock{}, env.progress);
@@ -75,7 +76,7 @@ void add_run(CLI::App& parent, const Environment& env) {
   c->add_option("FILE", a->file, "the run file (its fields: assay list fields)")->required();
   c->add_option("-o,--output", a->out, "folder for report.html, report.md, results.json, cells/ and models/");
   c->add_flag("--resume", a->resume, "take finished cells of an earlier run with the same inputs");
-  c->add_flag("--check", a->check, "only check the run file");
+  c->add_flag("--check", a->check, "only check the run file, its model and its data");
   c->add_option("--plotly", a->plotly, "plotly.min.js (default: the one set-up installed)");
   a->engine.declare(*c);
   a->json.declare(*c);

@@ -1,4 +1,7 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <vector>
@@ -41,6 +44,29 @@ TEST(File, AtomicWriteLeavesOldFileWhenFillFails) {
                Error);
   EXPECT_EQ(read_text(folder / "a"), "old");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+}
+
+TEST(File, ALinkIsFollowedAPipeIsWrittenToAndAFolderIsRefused) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "assay_targets";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  write_text(folder / "real", "old");
+  std::filesystem::create_symlink(folder / "real", folder / "link");
+  write_text(folder / "link", "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(read_text(folder / "real"), "new");
+
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const int reader = ::open((folder / "pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  write_text(folder / "pipe", "through");
+  char got[16] = {};
+  EXPECT_EQ(::read(reader, got, sizeof(got)), 7);
+  ::close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(folder / "pipe"));
+  EXPECT_THROW(MappedFile::open(folder / "pipe"), Error) << "and reading one does not wait for a writer";
+
+  EXPECT_THROW(write_text(folder, "x"), Error);
+  EXPECT_THROW(require_file_target(folder / ""), Error);
 }
 
 TEST(File, MissingFileIsNotFoundAndNamed) {

@@ -33,7 +33,7 @@ struct Descriptor {
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
-  const Descriptor d{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  const Descriptor d{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};  // a pipe must not hold us up
   if (d.fd < 0) fail_errno(path, "open");
   struct stat st {};
   if (::fstat(d.fd, &st) != 0) fail_errno(path, "read");
@@ -70,9 +70,29 @@ std::string read_text(const std::filesystem::path& path, size_t max_bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-void write_atomically(const std::filesystem::path& path, const std::function<void(std::ostream&)>& fill) {
-  static std::atomic<unsigned> serial{0};
+void require_file_target(const std::filesystem::path& path) {
   std::error_code ec;
+  if (std::filesystem::is_directory(path, ec) || !path.has_filename())
+    throw Error(ErrorCode::kInvalidArgument, "is a folder; give the name of a file in it").at("file", path.string());
+}
+
+void write_atomically(const std::filesystem::path& target, const std::function<void(std::ostream&)>& fill) {
+  static std::atomic<unsigned> serial{0};
+  require_file_target(target);
+  std::error_code ec;
+  // A link stays a link: what it points to is replaced. A device or pipe cannot be replaced, only written to.
+  std::filesystem::path path = target;
+  if (std::filesystem::is_symlink(target, ec)) path = std::filesystem::weakly_canonical(target, ec);
+  if (ec) path = target;
+  if (const auto status = std::filesystem::status(target, ec);
+      std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    std::ofstream out(target, std::ios::binary);
+    if (!out) fail_errno(target, "write");
+    fill(out);
+    out.flush();
+    if (!out) fail_errno(target, "write");
+    return;
+  }
   if (path.has_parent_path()) {
     std::filesystem::create_directories(path.parent_path(), ec);
     if (ec) throw Error(ErrorCode::kBadFile, "cannot make the folder: " + ec.message()).at("file", path.string());

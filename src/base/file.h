@@ -35,8 +35,12 @@ class MappedFile {
 /// The whole text of a file. Throws NotFound/BadFile naming the path, ResourceExhausted beyond `max_bytes`.
 std::string read_text(const std::filesystem::path& path, size_t max_bytes = size_t{1} << 31);
 
+/// InvalidArgument when the path names a folder: asked before long work whose result goes there.
+void require_file_target(const std::filesystem::path& path);
+
 /// Writes through a temporary file in the same folder, syncs, then renames: readers see the old file or the whole new
-/// one, and a failure (of `fill` too) leaves nothing behind. Makes missing parent folders.
+/// one, and a failure (of `fill` too) leaves nothing behind. Makes missing parent folders. A symbolic link is followed;
+/// devices and pipes are written to as they are.
 void write_atomically(const std::filesystem::path& path, const std::function<void(std::ostream&)>& fill);
 void write_text(const std::filesystem::path& path, std::string_view text);
 

@@ -16,11 +16,12 @@ Shape shape_of(const Value& v, int64_t batch, int64_t length) {
     const Dim& dim = (*v.type.dims)[d];
     const int64_t wanted = d == 0 ? batch : length;
     const bool spatial = v.type.dims->size() == 4 && d > 0;  // pixels: sizes are the model's own
-    if (dim.known() && !spatial && dim.size != wanted)
+    const bool own = spatial || (d > 0 && length == 0);
+    if (dim.known() && !own && dim.size != wanted)
       throw Error(ErrorCode::kInvalidArgument,
                   fmt::format("has a fixed size of {} in dimension {}, not {}", dim.size, d, wanted))
           .at("input", v.name);
-    shape.push_back(dim.known() ? dim.size : spatial ? (d == 1 ? 3 : 224) : wanted);
+    shape.push_back(dim.known() ? dim.size : spatial ? (d == 1 ? 3 : 224) : std::max<int64_t>(wanted, 1));
   }
   return shape;
 }

@@ -10,8 +10,9 @@ namespace assay {
 
 /// Inputs for a time benchmark, as Optimum makes them: token ids uniform in [0, 1000) (below the model's own table when
 /// that is smaller), masks of ones, token types of ones (zeros when the model has one type), pixel values uniform in
-/// [0, 1). `batch` and `length` fill the free dimensions, the first and the further ones. A model whose sizes are fixed
-/// is refused with InvalidArgument when they are not what is asked for.
+/// [0, 1). `batch` and `length` fill the free dimensions, the first and the further ones; with length 0 the further
+/// ones keep the sizes that the model fixes. A model whose sizes are fixed is refused with InvalidArgument when they
+/// are not what is asked for.
 std::vector<Tensor> random_inputs(const Graph& graph, int64_t batch, int64_t length, uint64_t seed);
 
 /// Whether any input has a free dimension behind the batch: whether `length` means anything to this model.

@@ -1,9 +1,14 @@
 #include "runs/sweep.h"
 
+#include <fcntl.h>
 #include <fmt/chrono.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <map>
 
 #include "base/file.h"
@@ -66,6 +71,28 @@ std::string slug(const Json& value) {
   return s.substr(0, 40);
 }
 
+/// Two sweeps in one folder would overwrite each other's files: the second is refused while the first runs.
+class FolderLock {
+ public:
+  explicit FolderLock(const fs::path& folder) {
+    std::error_code ec;
+    fs::create_directories(folder, ec);
+    const fs::path file = folder / ".lock";
+    fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    require(fd_ >= 0, ErrorCode::kBadFile, "cannot write in '{}': {}", folder.string(), std::strerror(errno));
+    if (::flock(fd_, LOCK_EX | LOCK_NB) == 0) return;
+    ::close(fd_);
+    fail(ErrorCode::kInvalidArgument, "another run is writing to '{}'; wait for it or give another folder",
+         folder.string());
+  }
+  ~FolderLock() { ::close(fd_); }  // the empty file stays: removing it would let a third run lock another one
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int fd_ = -1;
+};
+
 /// One sweep while it runs: what all cells share.
 class Sweep {
  public:
@@ -77,6 +104,7 @@ class Sweep {
 
   report::Record execute() {
     const int64_t start = clock_.now_ns();
+    const FolderLock lock(options_.folder);
     load();
     begin_record();
     for (size_t i = 0; i < run_.cells(); ++i) {
@@ -105,7 +133,7 @@ class Sweep {
     return std::move(record_);
   }
 
- private:
+  /// Reads the model and the data sets and puts one to the other.
   void load() {
     loaded_ = load_model(common_.model_name_or_path, {.opset = common_.opset});
     for (const std::string& n : loaded_.notes) progress_.note(n);
@@ -124,15 +152,24 @@ class Sweep {
         record_.notes.push_back(
             "the calibration rows are the evaluation rows: ranges were fitted to the very questions that are scored");
     }
+    // Columns, references and lengths are wrong for every cell or for none: say so before the first.
+    const int64_t rows = common_.max_eval_samples.value_or(eval_data_.size());
+    require(eval_data_.size() > 0, ErrorCode::kInvalidArgument, "'{}' holds no rows to evaluate", eval_data_.source);
+    task_->bind(eval_data_, std::min(rows, eval_data_.size()));
+    const int64_t longest = *std::ranges::max_element(common_.input_lengths), positions = loaded_.info.max_positions;
+    require(positions <= 0 || !has_free_length(loaded_.model.graph) || longest <= positions,
+            ErrorCode::kInvalidArgument,
+            "input_lengths: the model has {} positions, an input of length {} does not fit", positions, longest);
     Model copy = loaded_.model;
     copy.graph = loaded_.model.graph.clone();
     baseline_ = std::make_unique<NativeEngine>(std::move(copy), session_);
-    key_ = hash_text(fmt::format("{} {} {} {} {} {}", run_.fields.dump(), quant::fingerprint(loaded_.model),
+    key_ = hash_text(fmt::format("{} {} {} {} {} {} {}", run_.fields.dump(), quant::fingerprint(loaded_.model),
                                  eval_data_.hash.hex(), calibration_data_ ? calibration_data_->hash.hex() : "",
-                                 kernels::to_string(session_.isa), ASSAY_VERSION))
+                                 kernels::to_string(session_.isa), session_.threads, ASSAY_VERSION))
                .hex();
   }
 
+ private:
   void begin_record() {
     record_.title = run_.title;
     record_.task = common_.task;
@@ -329,7 +366,7 @@ class Sweep {
     progress_.begin("time", static_cast<int64_t>(config.batch_sizes.size() * lengths.size()));
     for (const int64_t batch : config.batch_sizes)
       for (const int64_t length : lengths) {
-        const auto inputs = random_inputs(loaded_.model.graph, batch, std::max<int64_t>(length, 1), 1);
+        const auto inputs = random_inputs(loaded_.model.graph, batch, length, 1);
         const std::vector<std::vector<Tensor>> both = {inputs, inputs};
         const auto loops = time_interleaved(engines, both, o, clock_, progress_);
         report::TimePoint point;
@@ -363,6 +400,10 @@ class Sweep {
 };
 
 }  // namespace
+
+void check_sweep(const RunFile& run, const SweepOptions& options, Progress& progress) {
+  Sweep(run, options, SteadyClock{}, progress).load();
+}
 
 report::Record run_sweep(const RunFile& run, const SweepOptions& options, const Clock& clock, Progress& progress) {
   return Sweep(run, options, clock, progress).execute();

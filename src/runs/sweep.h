@@ -20,6 +20,9 @@ struct SweepOptions {
   std::string command;               ///< as typed, for the record
 };
 
+/// Reads everything that a run needs without running a cell; throws what run_sweep would.
+void check_sweep(const RunFile& run, const SweepOptions& options, Progress& progress);
+
 /// Runs every cell of a run file in order: quantizes, writes the file, reads it back, measures the answers of both
 /// models and times them interleaved. A cell that fails is recorded with its reason and the others go on; each finished
 /// cell is on disk before the next starts, so an interrupted run (Progress::interrupted) resumes. Throws for what

@@ -171,6 +171,39 @@ class Cli(unittest.TestCase):
         self.assertIn("did you mean 'batch_sizes'", done.stderr)
         self.assertFalse((self.tmp / "out").exists())
 
+    def test_check_reads_model_and_data_too(self):
+        for field, value, named in [("metrics", "[exactmatch]", "did you mean 'exact_match'"), ("input_lengths", "[600]", "512 positions"),
+                                    ("model_name_or_path", "models/none", "models/none")]:
+            done = subprocess.run([BINARY, "run", "--check", self.small_run(**{field: value})], cwd=SOURCE, capture_output=True, text=True)
+            self.assertNotEqual(done.returncode, 0, field)
+            self.assertIn(named, done.stderr)
+
+    def test_two_runs_do_not_share_a_folder(self):
+        out = self.tmp / "out"
+        first = subprocess.Popen([BINARY, "run", self.small_run(), "-o", out], cwd=SOURCE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while not (out / "cells").exists() and not (out / ".lock").exists():
+            time.sleep(0.05)
+        time.sleep(0.2)
+        self.assertIn("another run is writing", assay("run", self.small_run(), "-o", out, code=2).stderr)
+        first.send_signal(signal.SIGINT)
+        self.assertEqual(first.wait(60), 130)
+
+    def test_a_calibration_cache_is_of_its_data(self):
+        cache = self.tmp / "ranges.json"
+
+        def quantize(name, rows, *more):
+            words = ["quantize", MODEL, "-o", self.tmp / name, "--approach", "static", "--operators", "MatMul", "--calibration-cache", cache]
+            return assay(*words, "--calibration-data", "examples/data/calibration.json", "--calibration-samples", rows, *more).stderr
+        quantize("a.onnx", 2)
+        self.assertIn("ranges taken from", quantize("b.onnx", 2))
+        self.assertEqual((self.tmp / "a.onnx").read_bytes(), (self.tmp / "b.onnx").read_bytes())
+        self.assertIn("calibrating again", quantize("c.onnx", 3))
+        self.assertIn("calibrating again", quantize("d.onnx", 3, "--calibration-moving-average"))
+
+    def test_a_folder_is_no_output_and_nothing_quantized_is_said(self):
+        self.assertIn("is a folder", assay("quantize", MODEL, "-o", self.tmp, code=2).stderr)
+        self.assertIn("no node was quantized", assay("quantize", MODEL, "-o", self.tmp / "n.onnx", "--operators", "Conv").stderr)
+
     def test_reports_can_be_written_again_and_compared(self):
         out = self.tmp / "out"
         assay("run", self.small_run(sweep="{node_exclusion: [[], [gelu]]}", quantization_approach="dynamic"), "-o", out)
