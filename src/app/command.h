@@ -17,7 +17,6 @@ struct Environment {
   Progress& progress;
   std::string command_line;  ///< as typed, for records
   std::string forced_isa;    ///< ASSAY_ISA, or empty
-  std::string executable_folder;
 };
 
 /// A subcommand declares its options on `parent` and sets its callback. One file each.

@@ -4,7 +4,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 
 #include "app/command.h"
 #include "app/terminal_progress.h"
@@ -34,10 +33,7 @@ int main(int argc, char** argv) {
   std::string command_line = "assay";
   for (int i = 1; i < argc; ++i) command_line += std::string(" ") + argv[i];
   const char* forced = std::getenv("ASSAY_ISA");
-  std::error_code ec;
-  const auto executable = std::filesystem::read_symlink("/proc/self/exe", ec);
-  const app::Environment env{progress, command_line, forced != nullptr ? forced : "",
-                             executable.parent_path().string()};
+  const app::Environment env{progress, command_line, forced != nullptr ? forced : ""};
 
   CLI::App cli{
       "assay: quantizes a trained model, proves what that cost in accuracy, and races it on this machine's CPU."};

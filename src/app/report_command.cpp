@@ -1,7 +1,6 @@
 #include <CLI/CLI.hpp>
 
 #include "app/command.h"
-#include "app/plotly.h"
 #include "base/file.h"
 #include "report/compare.h"
 #include "report/html.h"
@@ -12,11 +11,11 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> runs;
-  std::string out, plotly;
+  std::string out;
   JsonArgument json;
 };
 
-void report_on(const Arguments& a, const Environment& env) {
+void report_on(const Arguments& a) {
   const report::Record record = report::read_results(a.runs[0]);
   if (a.runs.size() == 1) {
     const std::filesystem::path folder = !a.out.empty() ? std::filesystem::path(a.out)
@@ -24,8 +23,7 @@ void report_on(const Arguments& a, const Environment& env) {
                                              ? std::filesystem::path(a.runs[0])
                                              : std::filesystem::path(a.runs[0]).parent_path();
     Json written = Json::array();
-    for (const auto& path : report::write_reports(record, folder, find_plotly(a.plotly, env)))
-      written.push_back(path.string());
+    for (const auto& path : report::write_reports(record, folder)) written.push_back(path.string());
     a.json.write({{"written", written}});
     if (!a.json.to_stdout())
       for (const Json& path : written) print(path.get<std::string>() + "\n");
@@ -40,15 +38,14 @@ void report_on(const Arguments& a, const Environment& env) {
 
 }  // namespace
 
-void add_report(CLI::App& parent, const Environment& env) {
+void add_report(CLI::App& parent, const Environment& /*env*/) {
   auto a = std::make_shared<Arguments>();
   CLI::App* c = parent.add_subcommand("report", "write a run's reports again, or compare two runs");
   c->add_option("RUN", a->runs, "a run's folder or results.json; two are compared")->required()->expected(1, 2);
   c->add_option("-o,--output", a->out, "folder for the reports, or file for a comparison");
-  c->add_option("--plotly", a->plotly, "plotly.min.js (default: the one set-up installed)");
   a->json.declare(*c);
   c->footer("Examples:\n  assay report out/minilm-squad\n  assay report out/before out/after -o difference.md");
-  c->callback([a, &env] { report_on(*a, env); });
+  c->callback([a] { report_on(*a); });
 }
 
 }  // namespace assay::app

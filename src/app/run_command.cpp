@@ -1,7 +1,6 @@
 #include <CLI/CLI.hpp>
 
 #include "app/command.h"
-#include "app/plotly.h"
 #include "report/format.h"
 #include "report/html.h"
 #include "report/results_json.h"
@@ -11,7 +10,7 @@ namespace assay::app {
 namespace {
 
 struct Arguments {
-  std::string file, out, plotly;
+  std::string file, out;
   bool resume = false;
   bool check = false;
   EngineArguments engine;
@@ -50,13 +49,12 @@ void run(const Arguments& a, const Environment& env) {
     return;
   }
   require(!a.out.empty(), ErrorCode::kInvalidArgument, "-o DIR says where the reports go");
-  const auto plotly = find_plotly(a.plotly, env);
   options.folder = a.out;
   options.executable = "/proc/self/exe";
   options.resume = a.resume;
   options.command = env.command_line;
   const report::Record record = runs::run_sweep(file, options, SteadyClock{}, env.progress);
-  const auto written = report::write_reports(record, a.out, plotly);
+  const auto written = report::write_reports(record, a.out);
   a.json.write(report::to_json(record));
   if (!a.json.to_stdout()) {
     print(table(record));
@@ -77,7 +75,6 @@ void add_run(CLI::App& parent, const Environment& env) {
   c->add_option("-o,--output", a->out, "folder for report.html, report.md, results.json, cells/ and models/");
   c->add_flag("--resume", a->resume, "take finished cells of an earlier run with the same inputs");
   c->add_flag("--check", a->check, "only check the run file, its model and its data");
-  c->add_option("--plotly", a->plotly, "plotly.min.js (default: the one set-up installed)");
   a->engine.declare(*c);
   a->json.declare(*c);
   c->footer(

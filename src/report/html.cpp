@@ -110,12 +110,10 @@ std::string to_html(const Record& record, std::string_view plotly_js) {
   return out;
 }
 
-std::vector<std::filesystem::path> write_reports(const Record& record, const std::filesystem::path& folder,
-                                                 const std::filesystem::path& plotly_js_file) {
-  const std::string plotly = plotly_js_file.empty() ? std::string() : read_text(plotly_js_file);
+std::vector<std::filesystem::path> write_reports(const Record& record, const std::filesystem::path& folder) {
   const std::string json = to_json(record).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
   // The file just described is what a later reading gives, so the other two are rendered from the same.
-  const std::string markdown = to_markdown(record), html = to_html(record, plotly);
+  const std::string markdown = to_markdown(record), html = to_html(record, html_plotly());
   write_text(folder / "results.json", json);
   write_text(folder / "report.md", markdown);
   write_text(folder / "report.html", html);

@@ -1,4 +1,5 @@
 #include "report/html.h"
+#include "report/html/assets.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -172,12 +173,12 @@ TEST(Reports, ShowTheSameNumbers) {
 TEST(Reports, AreWrittenTogetherAndFromARereadRecordTheSame) {
   const auto folder = std::filesystem::path(testing::TempDir()) / "assay_write_reports_test";
   std::filesystem::remove_all(folder);
-  const auto paths = write_reports(full_record(), folder, "");
+  const auto paths = write_reports(full_record(), folder);
   ASSERT_EQ(paths.size(), 3u);
   const Record back = read_results(folder);
   EXPECT_EQ(read_text(folder / "report.md"), to_markdown(back));
-  EXPECT_EQ(read_text(folder / "report.html"), to_html(back, ""));
-  EXPECT_THROW(write_reports(back, folder, "/nonexistent/plotly.min.js"), Error);
+  EXPECT_EQ(read_text(folder / "report.html"), to_html(back, html_plotly()));
+  EXPECT_GT(html_plotly().size(), size_t{1} << 20);
 }
 
 }  // namespace
