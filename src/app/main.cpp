@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -8,6 +9,7 @@
 #include "app/command.h"
 #include "app/terminal_progress.h"
 #include "base/error.h"
+#include "base/nearest.h"
 
 namespace {
 
@@ -17,6 +19,29 @@ volatile std::sig_atomic_t stop_requested = 0;
 void on_interrupt(int) {
   if (stop_requested != 0) _exit(130);
   stop_requested = 1;
+}
+
+/// What is wrong with the arguments: the first word that nobody knows, with the nearest that somebody does.
+std::string explain(const CLI::App& cli, const CLI::ParseError& error, const std::vector<std::string>& words) {
+  std::vector<std::string> commands;
+  for (const CLI::App* c : cli.get_subcommands([](const CLI::App*) { return true; })) commands.push_back(c->get_name());
+  const auto chosen = cli.get_subcommands();
+  if (chosen.empty()) {
+    for (const std::string& word : words)
+      if (!word.empty() && word[0] != '-')
+        return fmt::format("there is no command '{}'{}", word, assay::nearest_hint(word, commands));
+    return error.what();
+  }
+  std::vector<std::string> options;
+  for (const CLI::Option* o : chosen[0]->get_options())
+    for (const std::string& name : o->get_lnames()) options.push_back("--" + name);
+  for (const std::string& word : words) {
+    const std::string name = word.substr(0, word.find('='));
+    if (name.size() > 2 && name[0] == '-' && name[1] == '-' && name != "--quiet" &&
+        std::find(options.begin(), options.end(), name) == options.end())
+      return fmt::format("{} has no option {}{}", chosen[0]->get_name(), name, assay::nearest_hint(name, options));
+  }
+  return fmt::format("{}: {}", chosen[0]->get_name(), error.what());
 }
 
 }  // namespace
@@ -54,8 +79,10 @@ int main(int argc, char** argv) {
   } catch (const CLI::RuntimeError& e) {
     return e.get_exit_code();
   } catch (const CLI::ParseError& e) {
-    const int code = cli.exit(e);
-    return code == 0 ? 0 : exit_status(ErrorCode::kInvalidArgument);
+    if (e.get_exit_code() == 0) return cli.exit(e);  // --help, --version
+    std::fprintf(stderr, "assay: InvalidArgument: %s (--help shows the forms)\n",
+                 explain(cli, e, std::vector<std::string>(argv + 1, argv + argc)).c_str());
+    return exit_status(ErrorCode::kInvalidArgument);
   } catch (const Error& e) {
     if (stop_requested != 0) {
       std::fprintf(stderr, "assay: interrupted: %s\n", e.what());

@@ -200,6 +200,13 @@ class Cli(unittest.TestCase):
         self.assertIn("calibrating again", quantize("c.onnx", 3))
         self.assertIn("calibrating again", quantize("d.onnx", 3, "--calibration-moving-average"))
 
+    def test_wrong_arguments_are_one_line_with_the_nearest_name(self):
+        for words, named in [(("evall", "x"), "did you mean 'eval'"), (("eval", MODEL, "--daat", "x"), "did you mean '--data'"),
+                             (("bench", MODEL, "--batch", "1,x"), "--batch"), (("quantize", MODEL), "--output"), ((), "subcommand")]:
+            stderr = assay(*words, code=2).stderr
+            self.assertIn(named, stderr)
+            self.assertTrue(stderr.startswith("assay: InvalidArgument: ") and stderr.count("\n") == 1, stderr)
+
     def test_a_folder_is_no_output_and_nothing_quantized_is_said(self):
         self.assertIn("is a folder", assay("quantize", MODEL, "-o", self.tmp, code=2).stderr)
         self.assertIn("no node was quantized", assay("quantize", MODEL, "-o", self.tmp / "n.onnx", "--operators", "Conv").stderr)
