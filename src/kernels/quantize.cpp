@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/parallel.h"
 #include "kernels/internal.h"
@@ -20,6 +21,7 @@ constexpr int kMaxParts = 64;
 }  // namespace
 
 QuantRange dynamic_range_u8(float min, float max) {
+  if (!std::isfinite(min) || !std::isfinite(max)) return {std::numeric_limits<float>::quiet_NaN(), 0};
   const float lo = std::min(min, 0.0f), hi = std::max(max, 0.0f);
   float scale = (hi - lo) / 255.0f;
   if (!std::isfinite(scale)) scale = hi / 255.0f - lo / 255.0f;  // the span alone overflows
@@ -38,8 +40,11 @@ void min_max_f32(Isa isa, int64_t n, const float* src, float* min, float* max, i
       leaf.min_max(to - from, src + from, &lows[i], &highs[i]);
     }
   });
-  *min = *std::min_element(lows, lows + parts);
-  *max = *std::max_element(highs, highs + parts);
+  *min = *max = 0.0f;
+  for (int i = 0; i < parts; ++i) {
+    *min = lows[i] < *min || std::isnan(lows[i]) ? lows[i] : *min;
+    *max = highs[i] > *max || std::isnan(highs[i]) ? highs[i] : *max;
+  }
 }
 
 void quantize_rows_u8(const Leaves& leaf, int64_t rows, int64_t n, const float* src, int64_t src_stride, uint8_t* dst,

@@ -7,18 +7,19 @@
 namespace assay::kernels {
 
 // Rounding is half to even, after a true division by the scale, as ONNX says; results saturate to the full range of the
-// type. Not finite: a range is taken over the finite values only; NaN becomes the zero point, infinities saturate. All
-// levels give the same bits.
+// type. Not finite: a dynamic range over a NaN or an infinity has the scale NaN, so that what is computed from it says
+// so; with a given scale NaN becomes the zero point and infinities saturate. All levels give the same bits.
 
 /// Scale and zero point of one range by ONNX DynamicQuantizeLinear: lo = min(0, min), hi = max(0, max),
-/// scale = (hi - lo) / 255 (1 when that is 0), zero_point = clamp(round(-lo / scale), 0, 255).
+/// scale = (hi - lo) / 255 (1 when that is 0, NaN when a bound is not finite), zero_point = clamp(round(-lo / scale),
+/// 0, 255).
 struct QuantRange {
   float scale = 1.0f;
   int32_t zero_point = 0;
 };
 QuantRange dynamic_range_u8(float min, float max);
 
-/// Smallest and largest finite value of n floats, with 0 included (so both are 0 for none).
+/// Smallest and largest of n floats, with 0 included (so both are 0 for none); NaN when any is not finite.
 void min_max_f32(Isa isa, int64_t n, const float* src, float* min, float* max, int threads);
 
 /// Each row of [rows, n] quantized on its own by dynamic_range_u8. Strides in elements.

@@ -17,7 +17,7 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 /// ONNX QuantizeLinear, word for word.
 int plain_quantize(float x, float scale, int zp, bool is_signed) {
   const int low = is_signed ? -128 : 0, high = is_signed ? 127 : 255;
-  if (std::isnan(x)) return zp;
+  if (std::isnan(x / scale)) return zp;
   const double v = std::nearbyint(x / scale) + double{static_cast<float>(zp)};
   return static_cast<int>(std::min<double>(std::max<double>(v, low), high));
 }
@@ -134,14 +134,14 @@ TEST(Quantize, RowsOnEveryLevelAndAlone) {
           float low = 0, high = 0;
           for (int64_t i = 0; i < n; ++i) {
             const float v = x[static_cast<size_t>(r * n + i)];
-            if (std::isfinite(v)) {
-              low = std::min(low, v);
-              high = std::max(high, v);
-            }
+            low = std::isfinite(v) ? std::min(low, v) : NAN;
+            high = std::isfinite(v) ? std::max(high, v) : NAN;
+            if (std::isnan(low)) break;  // a broken value must not look healthy in what comes of it
           }
           const QuantRange want = dynamic_range_u8(low, high);
           const auto row = static_cast<size_t>(r);
-          ASSERT_EQ(scales[row], want.scale) << level.name;
+          ASSERT_TRUE(scales[row] == want.scale || (std::isnan(scales[row]) && std::isnan(want.scale))) << level.name;
+          ASSERT_EQ(std::isnan(want.scale), r == 3 || r == 4);
           ASSERT_EQ(zps[row], want.zero_point) << level.name;
           for (int64_t i = 0; i < n; ++i)
             ASSERT_EQ(q[static_cast<size_t>(r * n + i)],
