@@ -44,6 +44,14 @@ SessionOptions EngineArguments::options(const Environment& env) const {
   return o;
 }
 
+void require_other_than_weights(const std::string& out, const LoadedModel& loaded) {
+  std::error_code ec;
+  for (const auto& file : loaded.data_files)
+    for (const std::string& target : {out, out + ".data"})
+      require(!std::filesystem::equivalent(target, file, ec), ErrorCode::kInvalidArgument,
+              "writing '{}' would overwrite the weights of the model itself; give another name", target);
+}
+
 void JsonArgument::declare(CLI::App& command) {
   command.add_option("--json", file, "write the result as JSON to FILE, - for standard output")->type_name("FILE");
 }

@@ -7,6 +7,7 @@
 
 #include "base/progress.h"
 #include "engine/session.h"
+#include "formats/registry.h"
 
 namespace assay::app {
 
@@ -18,6 +19,9 @@ struct Environment {
   std::string command_line;  ///< as typed, for records
   std::string forced_isa;    ///< ASSAY_ISA, or empty
 };
+
+/// InvalidArgument when writing a model to `out` would overwrite weights that `loaded` is made of.
+void require_other_than_weights(const std::string& out, const LoadedModel& loaded);
 
 /// A subcommand declares its options on `parent` and sets its callback. One file each.
 using AddCommand = void (*)(CLI::App& parent, const Environment& env);

@@ -19,6 +19,7 @@ struct Arguments {
 void convert(const Arguments& a, const Environment& env) {
   require_file_target(a.out);
   const LoadedModel loaded = load_model(a.model, {.opset = a.opset});
+  require_other_than_weights(a.out, loaded);
   for (const std::string& n : loaded.notes) env.progress.note(n);
   write_onnx(loaded.model, a.out);
   const auto bytes = static_cast<int64_t>(std::filesystem::file_size(a.out));

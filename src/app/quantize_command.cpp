@@ -84,6 +84,7 @@ void quantize(const Arguments& a, const Environment& env) {
   const quant::QuantScheme scheme = a.scheme.scheme();
   require_file_target(a.out);
   LoadedModel loaded = load_model(a.model);
+  require_other_than_weights(a.out, loaded);
   for (const std::string& n : loaded.notes) env.progress.note(n);
   const SessionOptions options = a.engine.options(env);
   if (!a.tokenizer.empty()) loaded.info.tokenizer = SideFile(a.tokenizer);

@@ -37,6 +37,7 @@ LoadedModel load(const std::filesystem::path& path, const LoadOptions&) {
   LoadedModel out;
   OnnxReadOptions options;
   options.notes = &out.notes;
+  options.data_files = &out.data_files;
   out.model = read_onnx(file, options);
   out.info = read_model_info(file.parent_path().empty() ? "." : file.parent_path());
   return out;

@@ -165,6 +165,7 @@ Model Reader::model(OnnxMessage& message, std::shared_ptr<const MappedFile> keep
   m.graph = graph(*proto.mutable_graph(), nullptr, m.opsets);
   if (m.ir_version < 4)
     std::erase_if(m.graph.inputs, [&](ValueId id) { return static_cast<bool>(m.graph.value(id).constant); });
+  if (options_.data_files != nullptr) *options_.data_files = files_.paths();
   return m;
 }
 
@@ -396,8 +397,9 @@ Function Reader::function(onnx::FunctionProto& proto) {
 }
 
 /// `keeper` holds `bytes`; null: whoever called does, and tensors are copied.
-Model parse(std::span<const std::byte> bytes, std::shared_ptr<const MappedFile> keeper, const std::filesystem::path& base_dir,
-            const std::filesystem::path& real_dir, const OnnxReadOptions& options) {
+Model parse(std::span<const std::byte> bytes, std::shared_ptr<const MappedFile> keeper,
+            const std::filesystem::path& base_dir, const std::filesystem::path& real_dir,
+            const OnnxReadOptions& options) {
   OnnxMessage message = parse_onnx_message(bytes);
   return Reader(base_dir, real_dir, options).model(message, keeper);
 }

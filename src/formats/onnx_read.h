@@ -14,6 +14,8 @@ struct OnnxReadOptions {
   /// Receives a line for whatever the file holds that the Model has no place for (quantization annotations, training
   /// graphs, per-node metadata) or that this build does not know (a newer opset or IR version). May be null.
   std::vector<std::string>* notes = nullptr;
+  /// Receives the files of external data. May be null.
+  std::vector<std::filesystem::path>* data_files = nullptr;
 };
 
 /// Reads an ONNX model: every node with the opset version that gives it meaning, functions and subgraphs kept, outer

@@ -218,6 +218,12 @@ std::vector<Tensor> sequence(onnx::SequenceProto& s) {
 
 }  // namespace
 
+std::vector<std::filesystem::path> ExternalFiles::paths() const {
+  std::vector<std::filesystem::path> out;
+  for (const auto& [location, file] : files_) out.push_back(file->path());
+  return out;
+}
+
 std::shared_ptr<const MappedFile> ExternalFiles::open(const std::string& location) {
   const auto known = files_.find(location);
   if (known != files_.end()) return known->second;

@@ -38,6 +38,8 @@ class ExternalFiles {
       : base_dir_(std::move(base_dir)), real_dir_(std::move(real_dir)) {}
   /// BadFile when `location` leaves the folder, NotFound when nothing is there.
   std::shared_ptr<const MappedFile> open(const std::string& location);
+  /// The files opened so far.
+  std::vector<std::filesystem::path> paths() const;
 
  private:
   std::filesystem::path base_dir_, real_dir_;

@@ -22,6 +22,7 @@ struct LoadedModel {
   ModelInfo info;
   std::string format;  ///< name of the format that read it
   std::vector<std::string> notes;
+  std::vector<std::filesystem::path> data_files;  ///< where the weights are, besides the file that was named
 };
 
 /// What a format's probe sees: the path, whether it is a folder, and the first bytes of a file.

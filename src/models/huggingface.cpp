@@ -60,6 +60,8 @@ LoadedModel load_huggingface(const std::filesystem::path& folder, const LoadOpti
   LoadedModel out;
   out.format = "huggingface";
   out.info = read_model_info(folder);
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().extension() == ".safetensors") out.data_files.push_back(entry.path());
   const auto config_path = folder / "config.json";
   const auto config = nlohmann::json::parse(read_text(config_path, size_t{1} << 24), nullptr, false);
   if (!config.is_object()) throw Error(ErrorCode::kBadFile, "is not a JSON object").at("file", config_path.string());

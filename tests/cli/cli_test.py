@@ -5,6 +5,7 @@ cli_test.py BINARY SOURCE_DIR    (run with the project's Python environment)
 """
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -209,6 +210,10 @@ class Cli(unittest.TestCase):
 
     def test_a_folder_is_no_output_and_nothing_quantized_is_said(self):
         self.assertIn("is a folder", assay("quantize", MODEL, "-o", self.tmp, code=2).stderr)
+        weights = self.tmp / "folder"
+        shutil.copytree(SOURCE / MODEL, weights)
+        self.assertIn("overwrite the weights", assay("convert", weights, "-o", weights / "model.safetensors", code=2).stderr)
+        self.assertEqual((weights / "model.safetensors").read_bytes(), (SOURCE / MODEL / "model.safetensors").read_bytes())
         self.assertIn("no node was quantized", assay("quantize", MODEL, "-o", self.tmp / "n.onnx", "--operators", "Conv").stderr)
 
     def test_reports_can_be_written_again_and_compared(self):
