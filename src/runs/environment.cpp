@@ -1,8 +1,9 @@
 #include "runs/environment.h"
 
+#include <fmt/format.h>
 #include <gnu/libc-version.h>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
 
 #include "base/clock.h"
 #include "bench/machine.h"
@@ -39,7 +40,15 @@ void finish_environment(report::Record& record, const EnvironmentProbe& before) 
   Noise noise = before.noise;
   noise.steal_percent = steal_percent(before.ticks, read_cpu_ticks());
   record.machine["noise"] = to_json(noise);
-  record.machine["noise_at_end"] = to_json(probe_noise(SteadyClock{}));
+  const Noise at_end = probe_noise(SteadyClock{});
+  record.machine["noise_at_end"] = to_json(at_end);
+  const double unrest = std::max(noise.p99_over_p50, at_end.p99_over_p50);
+  constexpr double kQuiet = 2.0;
+  if (unrest > kQuiet)
+    record.notes.push_back(
+        fmt::format("the machine was not quiet: a fixed piece of work took up to {:.1f} times its usual time (p99 over "
+                    "median), so small differences in speed mean nothing; time again on a quiet machine",
+                    unrest));
 }
 
 }  // namespace assay::runs

@@ -160,6 +160,13 @@ class Sweep {
     require(positions <= 0 || !has_free_length(loaded_.model.graph) || longest <= positions,
             ErrorCode::kInvalidArgument,
             "input_lengths: the model has {} positions, an input of length {} does not fit", positions, longest);
+    if (const auto it = loaded_.model.metadata.find("assay.source_dtype");
+        it != loaded_.model.metadata.end() && it->second != "float32")
+      record_.notes.push_back(
+          fmt::format("the original is stored as {}, half the bytes of the float32 it is computed in: of the sizes, "
+                      "compare the int8 "
+                      "files with twice the original's",
+                      it->second));
     Model copy = loaded_.model;
     copy.graph = loaded_.model.graph.clone();
     baseline_ = std::make_unique<NativeEngine>(std::move(copy), session_);
