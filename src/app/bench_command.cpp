@@ -36,6 +36,7 @@ void bench(const Arguments& a, const Environment& env) {
   const SessionOptions options = a.engine.options(env);
   const SteadyClock clock;
   std::vector<Contender> contenders;
+  contenders.reserve(a.models.size());
   for (const std::string& path : a.models) {
     Contender c;
     c.path = path;
@@ -54,6 +55,7 @@ void bench(const Arguments& a, const Environment& env) {
         require(length <= c.max_positions, ErrorCode::kInvalidArgument,
                 "model '{}' has {} positions, an input of length {} does not fit", c.path, c.max_positions, length);
   std::vector<Engine*> engines;
+  engines.reserve(contenders.size());
   for (const Contender& c : contenders) engines.push_back(c.engine.get());
 
   Json result;

@@ -31,6 +31,7 @@ SessionOptions EngineArguments::options(const Environment& env) const {
   const std::string& wanted = isa.empty() ? env.forced_isa : isa;
   if (!wanted.empty()) {
     std::vector<std::string> names;
+    names.reserve(kernels::kIsaCount);
     for (int i = 0; i < kernels::kIsaCount; ++i) names.emplace_back(kernels::to_string(static_cast<Isa>(i)));
     const auto level = kernels::isa_from_string(wanted);
     require(level.has_value(), ErrorCode::kInvalidArgument, "'{}' is no instruction set level{}", wanted,

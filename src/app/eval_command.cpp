@@ -39,7 +39,7 @@ workloads::DataKeys keys_of(const Arguments& a) {
 }
 
 std::string task_of(const Arguments& a, const ModelInfo& info) {
-  const std::string task = a.task.empty() ? info.task : a.task;
+  std::string task = a.task.empty() ? info.task : a.task;
   require(!task.empty(), ErrorCode::kInvalidArgument, "the model does not say its task; give --task, one of {}",
           fmt::join(workloads::task_names(), ", "));
   return task;

@@ -54,10 +54,12 @@ MappedFile::~MappedFile() {
 }
 
 void MappedFile::drop(std::span<const std::byte> part) const {
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = (reinterpret_cast<uintptr_t>(part.data()) + page - 1) / page * page;
-  const auto end = reinterpret_cast<uintptr_t>(part.data() + part.size()) / page * page;
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t into_page = static_cast<size_t>(part.data() - data_) % page;  // the map begins at a page
+  const size_t skip = into_page == 0 ? 0 : page - into_page;
+  if (part.size() < skip + page) return;
+  const size_t whole = (part.size() - skip) / page * page;
+  ::madvise(const_cast<std::byte*>(part.data() + skip), whole, MADV_DONTNEED);
 }
 
 std::string read_text(const std::filesystem::path& path, size_t max_bytes) {

@@ -94,11 +94,14 @@ void QuantScheme::check() const {
     require(!(activation_type == DType::kInt8 && weight_type == DType::kUint8), ErrorCode::kInvalidArgument,
             "int8 activations with uint8 weights have no kernel in any engine: use int8 weights");
   }
-  // A misspelt operator would quantize nothing. One that exists and has no rule is said in the plan instead.
+  check_operators(operators);
+}
+
+void check_operators(const std::vector<std::string>& names) {
   std::vector<std::string> known = registered_ops();
   for (const Approach a : {Approach::kDynamic, Approach::kStatic})
     for (std::string& name : known_operators(a)) known.push_back(std::move(name));
-  for (const std::string& name : operators)
+  for (const std::string& name : names)
     require(std::find(known.begin(), known.end(), name) != known.end(), ErrorCode::kInvalidArgument,
             "'{}' is no operator{}", name, nearest_hint(name, known));
 }

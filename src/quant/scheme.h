@@ -63,4 +63,8 @@ nlohmann::json to_json(const QuantScheme& scheme);
 /// The inverse. InvalidArgument naming an unknown key or a wrong value.
 QuantScheme scheme_from_json(const nlohmann::json& json);
 
+/// InvalidArgument naming the nearest for a name that no operator has: misspelt, it would quantize nothing. One that
+/// exists and has no rule is said in the plan instead.
+void check_operators(const std::vector<std::string>& names);
+
 }  // namespace assay::quant

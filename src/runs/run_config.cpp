@@ -114,7 +114,10 @@ std::vector<Field> make_fields() {
              one_of(v, {"dynamic", "static"}) == "static" ? quant::Approach::kStatic : quant::Approach::kDynamic;
        }},
       {"operators_to_quantize", "operator types, e.g. [Add, MatMul]", false,
-       [](RunConfig& c, const Json& v) { c.scheme.operators = texts(v); }},
+       [](RunConfig& c, const Json& v) {
+         c.scheme.operators = texts(v);
+         quant::check_operators(c.scheme.operators);
+       }},
       {"node_exclusion", "layernorm, gelu, residual, gather, softmax, node names or globs", false,
        [](RunConfig& c, const Json& v) {
          c.scheme.exclude_nodes.clear();

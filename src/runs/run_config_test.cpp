@@ -80,6 +80,9 @@ TEST(RunFile, WrongKeyTypeOrValueIsNamedWithItsLineAndTheNearestName) {
   EXPECT_EQ(error_of(replaced("[dynamic, static]", "[dynamic, statc]")),
             "file 'run.yaml', line '14', field 'quantization_approach': 'statc' is not a value it takes; did you mean "
             "'static'?");
+  EXPECT_EQ(
+      error_of(replaced("[Add, MatMul]", "[Add, Matmul]")),
+      "file 'run.yaml', line '15', field 'operators_to_quantize': 'Matmul' is no operator; did you mean 'MatMul'?");
   EXPECT_EQ(error_of(replaced("num_calibration_samples: 10", "num_calibration_samples: 0")),
             "file 'run.yaml', line '11', field 'calibration.num_calibration_samples': is 0, outside 1 to 1000000");
   EXPECT_EQ(error_of(replaced("model_name_or_path: models/m\n", "")),
