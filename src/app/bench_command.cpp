@@ -49,11 +49,11 @@ void bench(const Arguments& a, const Environment& env) {
     c.load_ms = static_cast<double>(clock.now_ns() - start) * 1e-6;
     contenders.push_back(std::move(c));
   }
-  for (const Contender& c : contenders)
-    if (c.max_positions > 0 && has_free_length(c.graph))
-      for (const int64_t length : a.lengths)
-        require(length <= c.max_positions, ErrorCode::kInvalidArgument,
-                "model '{}' has {} positions, an input of length {} does not fit", c.path, c.max_positions, length);
+  for (const Contender& c : contenders) try {
+      require_lengths_fit(c.graph, c.max_positions, a.lengths);
+    } catch (Error& e) {
+      throw e.at("model", c.path);
+    }
   std::vector<Engine*> engines;
   engines.reserve(contenders.size());
   for (const Contender& c : contenders) engines.push_back(c.engine.get());

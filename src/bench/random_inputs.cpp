@@ -78,4 +78,11 @@ bool has_free_length(const Graph& graph) {
   });
 }
 
+void require_lengths_fit(const Graph& graph, int64_t positions, std::span<const int64_t> lengths) {
+  if (positions <= 0 || !has_free_length(graph)) return;
+  for (const int64_t length : lengths)
+    require(length <= positions, ErrorCode::kInvalidArgument,
+            "the model has {} positions, an input of length {} does not fit", positions, length);
+}
+
 }  // namespace assay

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/engine.h"
@@ -17,5 +18,9 @@ std::vector<Tensor> random_inputs(const Graph& graph, int64_t batch, int64_t len
 
 /// Whether any input has a free dimension behind the batch: whether `length` means anything to this model.
 bool has_free_length(const Graph& graph);
+
+/// InvalidArgument when an input of one of the lengths would not fit the model's positions (0: not known). A model
+/// without a free length takes none.
+void require_lengths_fit(const Graph& graph, int64_t positions, std::span<const int64_t> lengths);
 
 }  // namespace assay

@@ -107,12 +107,10 @@ std::optional<std::string> without_weights(Bytes model, std::vector<Bytes>& raw)
   return rest;
 }
 
-/// Tag and length of a delimited field with this body.
-size_t head_size(int number, size_t body) {
-  return WireFormatLite::TagSize(number, WireFormatLite::TYPE_BYTES) + CodedOutputStream::VarintSize64(body);
+/// Tag, length and body of a delimited field.
+size_t field_size(int number, size_t body) {
+  return WireFormatLite::TagSize(number, WireFormatLite::TYPE_BYTES) + CodedOutputStream::VarintSize64(body) + body;
 }
-
-size_t field_size(int number, size_t body) { return head_size(number, body) + body; }
 
 void write_head(CodedOutputStream& out, int number, size_t body) {
   out.WriteTag(WireFormatLite::MakeTag(number, WireFormatLite::WIRETYPE_LENGTH_DELIMITED));

@@ -43,6 +43,13 @@ struct Net {
     type.dims = std::move(dims);
     return g.add_input(name, std::move(type));
   }
+  /// A scalar input that chooses between the branches of an If.
+  ValueId flag(const std::string& name) {
+    TensorType type;
+    type.dtype = DType::kBool;
+    type.dims.emplace();
+    return g.add_input(name, std::move(type));
+  }
   ValueId weight(const std::string& name, const Shape& shape) { return g.add_constant(random(shape), name); }
   ValueId op(const std::string& type, std::vector<ValueId> in, const std::string& name,
              std::map<std::string, Attribute, std::less<>> attributes = {}) {

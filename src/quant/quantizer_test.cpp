@@ -132,10 +132,7 @@ TEST(Dynamic, GemmInEveryOrientation) {
 // microsoft/onnxruntime#19418: both branches of an If use the same outer weight: quantized once, outside.
 TEST(Dynamic, BranchesShareTheOuterWeight) {
   Net net;
-  TensorType flag;
-  flag.dtype = DType::kBool;
-  flag.dims.emplace();
-  const ValueId cond = net.g.add_input("cond", flag);
+  const ValueId cond = net.flag("cond");
   const ValueId x = net.input("x", {{-1, ""}, {8, ""}});
   const ValueId w = net.weight("w", {8, 4});
   const auto branch = [&](const std::string& name) {

@@ -231,10 +231,7 @@ TEST(Bodies, ShareTheOuterWeightAtAnyDepth) {
     for (const bool per_channel : {false, true}) {
       SCOPED_TRACE(testing::Message() << to_string(approach) << " per channel " << per_channel);
       Net net;
-      TensorType flag;
-      flag.dtype = DType::kBool;
-      flag.dims.emplace();
-      const ValueId cond = net.g.add_input("cond", flag);
+      const ValueId cond = net.flag("cond");
       const ValueId x = net.input("x", {{-1, ""}, {8, ""}});
       const ValueId w = net.weight("w", {8, 8});
       // A body that multiplies x by the outer w, then adds `plus`; captures as its holder sees them.

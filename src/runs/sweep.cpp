@@ -156,16 +156,16 @@ class Sweep {
     const int64_t rows = common_.max_eval_samples.value_or(eval_data_.size());
     require(eval_data_.size() > 0, ErrorCode::kInvalidArgument, "'{}' holds no rows to evaluate", eval_data_.source);
     task_->bind(eval_data_, std::min(rows, eval_data_.size()));
-    const int64_t longest = *std::ranges::max_element(common_.input_lengths), positions = loaded_.info.max_positions;
-    require(positions <= 0 || !has_free_length(loaded_.model.graph) || longest <= positions,
-            ErrorCode::kInvalidArgument,
-            "input_lengths: the model has {} positions, an input of length {} does not fit", positions, longest);
+    try {
+      require_lengths_fit(loaded_.model.graph, loaded_.info.max_positions, common_.input_lengths);
+    } catch (Error& e) {
+      throw e.at("field", "input_lengths");
+    }
     if (const auto it = loaded_.model.metadata.find("assay.source_dtype");
         it != loaded_.model.metadata.end() && it->second != "float32")
       record_.notes.push_back(
           fmt::format("the original is stored as {}, half the bytes of the float32 it is computed in: of the sizes, "
-                      "compare the int8 "
-                      "files with twice the original's",
+                      "compare the int8 files with twice the original's",
                       it->second));
     Model copy = loaded_.model;
     copy.graph = loaded_.model.graph.clone();

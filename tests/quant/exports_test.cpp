@@ -16,6 +16,7 @@
 #include "quant/calibrator.h"
 #include "quant/numbers.h"
 #include "quant/quantizer.h"
+#include "session_run.h"
 
 namespace assay {
 namespace {
@@ -117,17 +118,10 @@ double agreement(const std::vector<Tensor>& exact, const std::vector<Tensor>& go
 }
 
 std::vector<Tensor> run(const Model& m, const std::vector<Tensor>& inputs) {
-  Model copy = m;
-  copy.graph = m.graph.clone();
   SessionOptions options;
   options.isa = kernels::best_isa();
   options.pack_tokens = false;
-  const Session session(std::move(copy), options);
-  Runner runner(session);
-  const std::vector<TensorView> views(inputs.begin(), inputs.end());
-  std::vector<Tensor> out;
-  for (const TensorView& v : runner.run(views)) out.push_back(copy_of(v));
-  return out;
+  return session_run(m, inputs, options);
 }
 
 TEST(Exports, QuantizedFilesAnswerLikeTheFloatModelOnOurEngine) {

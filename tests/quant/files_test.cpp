@@ -13,6 +13,7 @@
 #include "formats/onnx_write.h"
 #include "kernels/isa.h"
 #include "quant/quant_test_util.h"
+#include "session_run.h"
 
 namespace assay {
 namespace {
@@ -32,16 +33,9 @@ Model through_a_file(const Model& m) {
 }
 
 std::vector<Tensor> session_run(const Model& m, const std::vector<Tensor>& inputs, kernels::Isa isa) {
-  Model copy = m;
-  copy.graph = m.graph.clone();
   SessionOptions options;
   options.isa = isa;
-  const Session session(std::move(copy), options);
-  Runner runner(session);
-  const std::vector<TensorView> views(inputs.begin(), inputs.end());
-  std::vector<Tensor> out;
-  for (const TensorView& v : runner.run(views)) out.push_back(copy_of(v));
-  return out;
+  return session_run(m, inputs, options);
 }
 
 // microsoft/onnxruntime#8169: a model with symbolic batch and length, calibrated at one size, runs at all of them, and
@@ -122,10 +116,7 @@ TEST(QuantizedFile, ScalesOfResizeStayAsTheyAre) {
 // goes beside the message like any initializer, before quantizing and after.
 TEST(QuantizedFile, ConstantNodesGoBesideTheMessage) {
   Net net;
-  TensorType flag;
-  flag.dtype = DType::kBool;
-  flag.dims.emplace();
-  const ValueId cond = net.g.add_input("cond", flag);
+  const ValueId cond = net.flag("cond");
   const ValueId x = net.input("x", {{-1, ""}, {32, ""}});
   const auto constant = [&](Graph& g, const std::string& name) {
     Node n;
